@@ -308,6 +308,23 @@ def quantize_v2(
     out: NDArray | Sequence[NDArray] | None = ...,
     name: str | None = ...,
 ) -> list[NDArray]: ...
+def quantized_fully_connected(
+    data: NDArray | None = ...,
+    weight: NDArray | None = ...,
+    bias: NDArray | None = ...,
+    min_data: NDArray | None = ...,
+    max_data: NDArray | None = ...,
+    min_weight: NDArray | None = ...,
+    max_weight: NDArray | None = ...,
+    min_bias: NDArray | None = ...,
+    max_bias: NDArray | None = ...,
+    *,
+    num_hidden: int,
+    no_bias: bool = ...,
+    flatten: bool = ...,
+    out: NDArray | Sequence[NDArray] | None = ...,
+    name: str | None = ...,
+) -> list[NDArray]: ...
 def requantize(
     data: NDArray,
     min_range: NDArray,

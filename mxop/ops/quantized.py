@@ -113,14 +113,12 @@ def quantized_fully_connected(
     >>> out, low, high = mx.nd.contrib.quantized_fully_connected(x, w, -one, one, -one, one, num_hidden=2, no_bias=True)
     >>> out.asnumpy().tolist()
     [[220, 380]]
-    >>> mx.nd.contrib.dequantize(mx.nd.contrib.requantize(out, low, high)[0], -one, one).asnumpy().round(2).tolist()
-    [[0.58, 1.0]]
+    >>> mx.nd.contrib.requantize(out, low, high)[0].asnumpy().tolist()
+    [[74, 127]]
     """
     code, of_data = dtypes.code_of(data.dtype), _reach(F, min_data, max_data)
-    of_weight, found = (
-        _reach(F, min_weight, max_weight),
-        F._integer_layer(data, weight, num_hidden=num_hidden, flatten=flatten),
-    )
+    of_weight = _reach(F, min_weight, max_weight)
+    found = F._integer_layer(data, weight, num_hidden=num_hidden, flatten=flatten)
     if not no_bias:
         scale = (_ROUNDED[code] / of_data) * (127.5 / of_weight) * (_reach(F, min_bias, max_bias) / 127.5)
         levels = F.broadcast_mul(F.Cast(F.BlockGrad(bias), dtype="float32"), scale)

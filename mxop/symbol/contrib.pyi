@@ -357,6 +357,24 @@ def quantize_v2(
     attr: Mapping[str, str] | None = ...,
     **kwargs: Symbol,
 ) -> Symbol: ...
+def quantized_fully_connected(
+    data: Symbol | None = ...,
+    weight: Symbol | None = ...,
+    bias: Symbol | None = ...,
+    min_data: Symbol | None = ...,
+    max_data: Symbol | None = ...,
+    min_weight: Symbol | None = ...,
+    max_weight: Symbol | None = ...,
+    min_bias: Symbol | None = ...,
+    max_bias: Symbol | None = ...,
+    *,
+    num_hidden: int,
+    no_bias: bool = ...,
+    flatten: bool = ...,
+    name: str | None = ...,
+    attr: Mapping[str, str] | None = ...,
+    **kwargs: Symbol,
+) -> Symbol: ...
 def requantize(
     data: Symbol | None = ...,
     min_range: Symbol | None = ...,
