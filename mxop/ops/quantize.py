@@ -15,9 +15,9 @@ from .convert import round_half_even
 _BITS = {"int8": dtypes.INT8, "uint8": dtypes.UINT8}
 
 #: Levels of the largest number, as MXNet has them: of what is cut at 127 or 255, and of what is rounded to them.
-_CUT = {dtypes.INT8: 127.0, dtypes.UINT8: 255.0}
-_ROUNDED = {dtypes.INT8: 127.5, dtypes.UINT8: 255.5}
-_INT32 = float(2**31 - 1)
+CUT = {dtypes.INT8: 127.0, dtypes.UINT8: 255.0}
+ROUNDED = {dtypes.INT8: 127.5, dtypes.UINT8: 255.5}
+INT32 = float(2**31 - 1)
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
@@ -38,7 +38,8 @@ def of_levels(data, reach, *, levels: float):
     return data * reach / levels
 
 
-def _reach(F, low, high):
+def reach_of(F, low, high):
+    """Return the larger of two limits, without their signs."""
     return F.broadcast_maximum(F.abs(low), F.abs(high))
 
 
@@ -46,8 +47,8 @@ def _range_of(F, dtype, low, high):
     """Return the least and the largest number: of signed levels, zero is in the middle."""
     if dtype == dtypes.UINT8:
         return low, high
-    reach = _reach(F, low, high)
-    return F.negative(reach), reach
+    found = reach_of(F, low, high)
+    return F.negative(found), found
 
 
 def _calibrated(F, data, low, high):
@@ -111,7 +112,7 @@ def quantize(F, data, min_range, max_range, *, out_type: Literal["int8", "uint8"
     ([-64, 32, 127], -2.0, 2.0)
     """
     code = _BITS[out_type]
-    found = F._to_levels(data, _reach(F, min_range, max_range), levels=_CUT[code], dtype=code)
+    found = F._to_levels(data, reach_of(F, min_range, max_range), levels=CUT[code], dtype=code)
     return [found, *(F.BlockGrad(F.reshape(a, shape=(1,))) for a in _range_of(F, code, min_range, max_range))]
 
 
@@ -167,13 +168,13 @@ def quantize_v2(
         low, high = F.reshape(F.min(data), shape=(1,)), F.reshape(F.max(data), shape=(1,))
     else:
         low, high = _calibrated(F, data, min_calib_range, max_calib_range)
-    found = F._to_levels(data, _reach(F, low, high), levels=_ROUNDED[code], dtype=code)
+    found = F._to_levels(data, reach_of(F, low, high), levels=ROUNDED[code], dtype=code)
     return [found, *map(F.BlockGrad, _range_of(F, code, low, high))]
 
 
 _shaped(quantize_v2)
 _typed(quantize_v2, (dtypes.FLOAT32, dtypes.INT8, dtypes.UINT8), lambda attrs, data: (
-    data if data in _CUT else _levels_of(attrs["out_type"], attrs["min_calib_range"])))  # fmt: skip
+    data if data in CUT else _levels_of(attrs["out_type"], attrs["min_calib_range"])))  # fmt: skip
 
 
 @composite(name="_contrib_requantize", num_outputs=3)
@@ -208,14 +209,14 @@ def requantize(
     _both_or_none("_contrib_requantize", min_calib_range, max_calib_range)
     code, values = (
         _levels_of(out_type, min_calib_range),
-        F._of_levels(data, _reach(F, min_range, max_range), levels=_INT32),
+        F._of_levels(data, reach_of(F, min_range, max_range), levels=INT32),
     )
     if min_calib_range is None:
         reach = F.reshape(F.max(F.abs(values)), shape=(1,))
         low, high = F.negative(reach), reach
     else:
         low, high = _calibrated(F, data, min_calib_range, max_calib_range)
-    found = F._to_levels(values, _reach(F, low, high), levels=_CUT[code], dtype=code)
+    found = F._to_levels(values, reach_of(F, low, high), levels=CUT[code], dtype=code)
     if code == dtypes.UINT8:
         return [found, *map(F.BlockGrad, (F.zeros_like(high), high))]
     return [found, *map(F.BlockGrad, _range_of(F, code, low, high))]
@@ -299,7 +300,7 @@ def dequantize(F, data, min_range, max_range, *, out_type: Literal["float32"] = 
     [-254.0, 102.0]
     """
     code = dtypes.code_of(data.dtype)
-    return F.BlockGrad(F._of_levels(data, _reach(F, min_range, max_range), levels=_ROUNDED[code]))
+    return F.BlockGrad(F._of_levels(data, reach_of(F, min_range, max_range), levels=ROUNDED[code]))
 
 
 _shaped(dequantize)

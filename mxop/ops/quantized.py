@@ -9,11 +9,7 @@ from ..opdef import composite, infer, kernel
 from ._shared import Count, compiled, zero_gradient
 from .matrix import matrix_of
 from .nn import layer_matrix, layer_shapes
-
-#: Levels of the largest number: as the limits of results count them, and as a bias is made of levels of results.
-_CUT = {dtypes.INT8: 127.0, dtypes.UINT8: 255.0}
-_ROUNDED = {dtypes.INT8: 127.5, dtypes.UINT8: 255.5}
-_INT32 = float(2**31 - 1)
+from .quantize import CUT, INT32, ROUNDED, reach_of
 
 
 # ---- the product -----------------------------------------------------------------------------------------------------
@@ -77,7 +73,7 @@ def _inputs(*, no_bias, **params):
 
 
 def _reach(F, low, high):
-    return F.BlockGrad(F.broadcast_maximum(F.abs(low), F.abs(high)))
+    return F.BlockGrad(reach_of(F, low, high))
 
 
 @composite(name="_contrib_quantized_fully_connected", num_outputs=3, active_inputs=_inputs)
@@ -120,10 +116,14 @@ def quantized_fully_connected(
     of_weight = _reach(F, min_weight, max_weight)
     found = F._integer_layer(data, weight, num_hidden=num_hidden, flatten=flatten)
     if not no_bias:
-        scale = (_ROUNDED[code] / of_data) * (127.5 / of_weight) * (_reach(F, min_bias, max_bias) / 127.5)
+        scale = (
+            (ROUNDED[code] / of_data)
+            * (ROUNDED[dtypes.INT8] / of_weight)
+            * (_reach(F, min_bias, max_bias) / ROUNDED[dtypes.INT8])
+        )
         levels = F.broadcast_mul(F.Cast(F.BlockGrad(bias), dtype="float32"), scale)
         found = F.broadcast_add(found, F.Cast(levels, dtype="int32"))  # cut, as MXNet does
-    high = (of_data / _CUT[code]) * (of_weight / 127.0) * _INT32
+    high = (of_data / CUT[code]) * (of_weight / CUT[dtypes.INT8]) * INT32
     return [found, F.negative(high), high]
 
 

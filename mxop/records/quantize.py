@@ -7,7 +7,7 @@ import numpy as np
 from . import Record, Refusal
 
 _LIMITS = {"int8": (-128, 127), "uint8": (0, 255)}
-_CUT, _ROUNDED = {"int8": 127.0, "uint8": 255.0}, {"int8": 127.5, "uint8": 255.5}
+CUT, ROUNDED = {"int8": 127.0, "uint8": 255.0}, {"int8": 127.5, "uint8": 255.5}
 _ONE = (1,)
 
 
@@ -28,7 +28,7 @@ def _three(data, low, high, levels, dtype):
 
 
 def _quantize(data, low, high, out_type="uint8"):
-    return _three(data, low, high, _CUT[out_type], out_type)
+    return _three(data, low, high, CUT[out_type], out_type)
 
 
 def _limits(values, low, high):
@@ -42,7 +42,7 @@ def _type(out_type, low):
 
 def _quantize_v2(data, out_type="int8", min_calib_range=None, max_calib_range=None):
     type_ = _type(out_type, min_calib_range)
-    return _three(data, *_limits(data, min_calib_range, max_calib_range), _ROUNDED[type_], type_)
+    return _three(data, *_limits(data, min_calib_range, max_calib_range), ROUNDED[type_], type_)
 
 
 def _requantize(data, low, high, out_type="int8", min_calib_range=None, max_calib_range=None):
@@ -54,7 +54,7 @@ def _requantize(data, low, high, out_type="int8", min_calib_range=None, max_cali
         found = [0 * reach if type_ == "uint8" else -reach, reach]
     elif type_ == "uint8":
         found[0] = 0 * found[0]
-    return _three(values, *found, _CUT[type_], type_)
+    return _three(values, *found, CUT[type_], type_)
 
 
 def _asymmetric(data, min_calib_range=None, max_calib_range=None):
@@ -65,7 +65,7 @@ def _asymmetric(data, min_calib_range=None, max_calib_range=None):
 
 
 def _dequantize(data, low, high, out_type="float32"):
-    return data * (np.maximum(np.abs(low), np.abs(high)) / _ROUNDED[data.dtype.name]).astype("float32")
+    return data * (np.maximum(np.abs(low), np.abs(high)) / ROUNDED[data.dtype.name]).astype("float32")
 
 
 def _smooth(counts):

@@ -1,12 +1,12 @@
-"""Records of layers of eight-bit numbers (``mxop/ops/quantized.py``).  Imports NumPy only."""
+"""Records of layers of eight-bit numbers (``mxop/ops/quantized.py``).  Imports NumPy, :mod:`.quantize`."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from . import Record, Refusal
+from .quantize import CUT, ROUNDED
 
-_CUT, _ROUNDED = {"int8": 127.0, "uint8": 255.0}, {"int8": 127.5, "uint8": 255.5}
 _ONE = (1,)
 
 
@@ -19,9 +19,9 @@ def _product(data, weight, num_hidden, flatten=True):
 def _layer(data, weight, bias, *limits, num_hidden, flatten=True):
     of_data, of_weight, of_bias = (np.maximum(np.abs(limits[k]), np.abs(limits[k + 1])) for k in (0, 2, 4))
     type_, half = data.dtype.name, np.float32(127.5)
-    scale = (np.float32(_ROUNDED[type_]) / of_data) * (half / of_weight) * (of_bias / half)
+    scale = (np.float32(ROUNDED[type_]) / of_data) * (half / of_weight) * (of_bias / half)
     found = _product(data, weight, num_hidden, flatten) + np.trunc(bias.astype(np.float32) * scale).astype(np.int32)
-    high = of_data / _CUT[type_] * (of_weight / 127) * np.float64(2**31 - 1)
+    high = of_data / CUT[type_] * (of_weight / 127) * np.float64(2**31 - 1)
     return found, -high, high
 
 
