@@ -129,18 +129,36 @@ def test_programs_compute_what_formulas_say(roots):
     arrays = [core.from_numpy(v) for v in inputs]
     outputs = [core.empty((37,), 1) for _ in roots]
     core.prepare_formula(roots, arrays, outputs, [1] * len(roots)).run()
+    assert agree([output.asnumpy() for output in outputs], roots, inputs)
+
+
+def agree(results, roots, inputs):
+    """Tell whether results are what formulas say: to 1e-12, but for what the last bits of numbers on the way decide."""
     with np.errstate(all="ignore"):
         expected, largest = evaluate_all(roots, inputs)
         others = [evaluate(roots, [v * (1 + s) for v in inputs]) for s in (2.0**-51, -(2.0**-51))]
         others.append(evaluate(roots, [v.astype(np.longdouble) for v in inputs]))
-        for k, output in enumerate(outputs):
-            got, want = output.asnumpy(), expected[k]
+        for k, got in enumerate(results):
+            want = expected[k]
             # the sine of a huge number, or a difference, is what last bits make of it
             unsure = np.max([np.abs(other[k] - want) for other in others], axis=0)
             same = (got == want) | (np.isnan(got) & np.isnan(want))
             near = np.abs(got - want) <= 1e-300 + 1e-12 * np.abs(want) + 1e-15 * largest + 8 * unsure
             on_edge = np.any([np.isfinite(other[k]) != np.isfinite(want) for other in others], axis=0)
-            assert (same | near | on_edge).all()
+            if not (same | near | on_edge).all():
+                return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "wrong", [lambda v: v * (1 + 1e-11), lambda v: v + 1e-11, lambda v: v * np.nan, lambda v: v / 0]
+)
+def test_wrong_results_do_not_agree(wrong):
+    x = np.random.default_rng(0).uniform(-2, 2, 37)
+    for root in (F.exp(input_(0)), F.sin(input_(0)) * input_(0) + 1.0, F.tanh(F.exp(input_(0))) - 3.0):
+        right = evaluate([root], [x])[0]
+        with np.errstate(all="ignore"):
+            assert agree([right], [root], [x]) and not agree([wrong(right)], [root], [x])
 
 
 def test_the_largest_instruction_is_taken():

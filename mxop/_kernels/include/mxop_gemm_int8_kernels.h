@@ -13,10 +13,8 @@
 
 #if defined(__GNUC__)
 typedef int16_t mx_int8_wide __attribute__((may_alias));
-typedef uint8_t mx_int8_byte __attribute__((may_alias));
 #else
 typedef int16_t mx_int8_wide;
-typedef uint8_t mx_int8_byte;
 #endif
 enum {
     MX_INT8_WIDTH = MX_GEMM_VECTORS * (int)(sizeof(mx_gemm_vector_f32) / sizeof(float)),    /* columns of a panel */
