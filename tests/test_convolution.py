@@ -420,3 +420,35 @@ def test_a_gradient_penalty_through_a_network():
             m[at] += sign * step
         up, down = (penalty(x, nd.array(m, dtype="float64"), v).item() for m in moved)
         assert found[at] == pytest.approx((up - down) / (2 * step), rel=1e-5, abs=1e-7)
+
+
+# ---- gradients of the data, where a last line has no window ------------------------------------------------------------
+def add_filters(head, weight, sizes, stride, pad):
+    """Add up filters in images of these sizes, each multiplied by an element of `head`, in float64."""
+    found = np.zeros((len(head), weight.shape[1], *[n + 2 * p for n, p in zip(sizes, pad, strict=True)]))
+    for at in np.ndindex(*head.shape[2:]):
+        place = [slice(i * s, i * s + k) for i, s, k in zip(at, stride, weight.shape[2:], strict=True)]
+        found[(..., *place)] += np.tensordot(head[(..., *at)], weight, (1, 0))
+    return found[(..., *[slice(p, p + n) for n, p in zip(sizes, pad, strict=True)])]
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 1e-4), ("float16", 5e-2)])
+@pytest.mark.parametrize("channels, filters", [(8, 8), (3, 5), (1, 4)])
+@pytest.mark.parametrize(
+    ("sizes", "kernel", "stride", "pad"),
+    [((n, n), *rest) for n in (26, 27, 28, 29, 32, 33)
+     for rest in (((3, 3), (2, 2), (0, 0)), ((2, 2), (2, 2), (0, 0)), ((4, 4), (3, 3), (1, 1)), ((1, 1), (2, 2), (0, 0)))]
+    + [((400,), (3,), (2,), (0,)), ((401,), (2,), (2,), (0,)), ((12, 14, 14), (3, 3, 3), (2, 2, 2), (0, 0, 0)),
+       ((40, 41), (5, 3), (3, 2), (0, 0))],
+)  # fmt: skip
+def test_gradients_of_data_beyond_the_last_window(sizes, kernel, stride, pad, channels, filters, dtype, tolerance):
+    rng = np.random.default_rng(0)
+    data, weight = rng.uniform(-1, 1, (2, channels, *sizes)), rng.uniform(-1, 1, (filters, channels, *kernel))
+    x, w = nd.array(data, dtype=dtype), nd.array(weight, dtype=dtype)
+    x.attach_grad()
+    with autograd.record():
+        y = nd.Convolution(x, w, kernel=kernel, stride=stride, pad=pad, num_filter=filters, no_bias=True)
+    head = nd.array(rng.uniform(-1, 1, y.shape), dtype=dtype)
+    y.backward(head)
+    wanted = add_filters(head.asnumpy().astype("float64"), w.asnumpy().astype("float64"), sizes, stride, pad)
+    np.testing.assert_allclose(x.grad.asnumpy(), wanted, tolerance, tolerance)

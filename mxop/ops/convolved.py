@@ -167,16 +167,17 @@ def _windows(images, found, at):
     return (image, channel, *three(element, 0)), *(three(numbers, 1) for numbers in sizes), three(at.pad, 0)
 
 
-def _are_windows(at):
-    """Return whether images are their windows."""
-    return at == frame("", (1,) * len(at.kernel))
+def _are_windows(at, sizes, found):
+    """Return whether images are their windows: of one element each, as many as the images have."""
+    return at == frame("", (1,) * len(at.kernel)) and sizes == found
 
 
 def _few(at, groups, images, head, weight, steps_of_weight=(0, 0, 0), sums=False):
     """Return compiled work for groups of few filters, if windows had better not be made: lines of results fill vectors."""
     (batch, channels, *_), filters, width = images.shape, head.shape[1] // groups, head.shape[-1]
     lines, rows = (head.shape[2], at.reach(0)) if len(at.kernel) > 1 else (1, 1)
-    fills = channels == groups or (width >= FILLED * (-(-width // VECTOR) * VECTOR) and not _are_windows(at))
+    are_windows = _are_windows(at, images.shape[2:], head.shape[2:])
+    fills = channels == groups or (width >= FILLED * (-(-width // VECTOR) * VECTOR) and not are_windows)
     small = size_of(weight.shape) <= groups * (SUMS if sums else NUMBERS) and size_of(weight.shape[1:]) <= LONGEST
     near = channels // groups * rows * (width + at.reach(-1)) * at.stride[-1] <= LINES
     many = batch * groups * lines >= TASKS
@@ -240,7 +241,7 @@ def _product_of_windows(at, groups, images, filters, steps_of_filters, out):
         sizes, of_images, of_results = (1, groups), (0, group, 0, 0), ((0, each * n, n, 1), (n, result))
     else:
         sizes, of_images, of_results = (batch, groups), (image, group, channel, 1), ((result, each * n, n, 1),)
-        windows = None if _are_windows(at) else windows
+        windows = None if _are_windows(at, images.shape[2:], out.shape[2:]) else windows
     sizes = (*sizes, each, n * batch // sizes[0] if batch else 0, channels * places)
     return _product(sizes, (filters, images, out), (of_filters, (of_images,), of_results), windows)
 
