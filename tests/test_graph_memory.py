@@ -1,5 +1,9 @@
 """Memory of a training step: the order of execution, and mirroring."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -344,3 +348,106 @@ def test_results_of_another_shape_hold_what_their_values_do(req, passes):
             np.testing.assert_allclose(output.ravel(), np.ravel(expected), 1e-5)
         slope = sum(3 if o.size == 1 else 1 for o in before)
         np.testing.assert_allclose(executor.grad_arrays[0].asnumpy(), whole * slope + 5 * (req == "add"), 1e-5)
+
+
+# ---- parts of computed values -----------------------------------------------------------------------------------------
+def first(value):
+    return mx.sym.slice_axis(value, axis=0, begin=0, end=1)
+
+
+def states_of(kind):
+    x, s = mx.sym.Variable("x"), mx.sym.Variable("s")
+    if kind == "foreach":
+        return mx.sym.contrib.foreach(lambda a, b: (a * b, a + b), x, s)[0]
+    made = mx.sym.contrib.while_loop(lambda b: mx.sym.sum(b) < 1e9, lambda b: (b * 1, [b * 1.5]), [s], 40)[0]
+    return made[0] if isinstance(made, list) else made
+
+
+def parts():
+    """Return graphs whose result is the first part of a value, and of the value."""
+    x, s = mx.sym.Variable("x"), mx.sym.Variable("s")
+    softmax = mx.sym.softmax(x)
+    return {
+        "sin": (first(mx.sym.sin(x)), mx.sym.sin(x)),
+        "dot": (first(mx.sym.dot(x, mx.sym.ones((64, 64)))), mx.sym.dot(x, mx.sym.ones((64, 64)))),
+        "cumsum": (first(mx.sym.cumsum(x, axis=0)), mx.sym.cumsum(x, axis=0)),
+        "sort": (first(mx.sym.sort(x, axis=0)), mx.sym.sort(x, axis=0)),
+        "concat": (first(mx.sym.concat(x, x, dim=0)), mx.sym.concat(x, x, dim=0)),
+        "transpose": (first(mx.sym.transpose(x)), mx.sym.transpose(x)),
+        "slice": (mx.sym.slice(softmax, begin=(0, 0), end=(1, None)), softmax),
+        "slice_like": (mx.sym.slice_like(softmax, s.reshape((1, 64)), axes=(0,)), softmax),
+        "Crop": (mx.sym.Crop(softmax.reshape((1, 1, 40, 64)), h_w=(1, 64), num_args=1), softmax.reshape((1, 1, 40, 64))),
+        "reshaped": (first(mx.sym.exp(x)).reshape((8, 8)), mx.sym.exp(x)),
+        "part of a part": (mx.sym.slice_axis(first(mx.sym.exp(x)), axis=1, begin=0, end=8), mx.sym.exp(x)),
+        "both": (mx.sym.Group([first(mx.sym.exp(x)), mx.sym.exp(x)]), mx.sym.exp(x)),
+        "foreach": (first(states_of("foreach")), states_of("foreach")),
+        "while_loop": (first(states_of("while_loop")), states_of("while_loop")),
+    }  # fmt: skip
+
+
+def arrays_for(symbol):
+    rng = np.random.default_rng(0)
+    shapes = {"x": (40, 64), "s": (64,)}
+    return {name: nd.array(rng.uniform(0.5, 1.5, shapes[name])) for name in symbol.list_arguments()}
+
+
+def check_part(name, how):
+    """Compare a part of a value, and its gradients, with the part of the whole value."""
+    part, whole = parts()[name]
+    arrays = arrays_for(part)
+    if how == "eval":
+        found, grads = part.eval(**arrays)[0], {}
+    else:
+        grads = {k: nd.full(a.shape, 7) for k, a in arrays.items()} if how == "train" else {}
+        executor = part.bind(mx.cpu(), arrays, args_grad=grads or None, grad_req="write" if grads else "null")
+        for _ in range(3):
+            found = executor.forward(is_train=bool(grads))[0]
+        found = found.copy()
+    all_grads = {k: nd.zeros(a.shape) for k, a in arrays.items()}
+    apart = whole.bind(mx.cpu(), arrays, args_grad=all_grads)
+    everything = apart.forward(is_train=True)[0]
+    np.testing.assert_array_equal(found.asnumpy().ravel(), everything.asnumpy().ravel()[: found.size])
+    if grads and len(executor.outputs) == 1:
+        head = np.random.default_rng(1).standard_normal(found.size)
+        executor.backward(nd.array(head.reshape(found.shape)))
+        heads = np.zeros(everything.size)
+        heads[: found.size] = head
+        apart.backward(nd.array(heads.reshape(everything.shape)))
+        for k, grad in grads.items():
+            np.testing.assert_allclose(grad.asnumpy(), all_grads[k].asnumpy(), 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize("how", ["infer", "train", "eval"])
+@pytest.mark.parametrize("name", parts())
+def test_the_first_part_of_a_value(name, how):
+    """No value is made in the array of a result that is only a part of it."""
+    check_part(name, how)
+
+
+def test_the_first_part_of_a_compiled_value():
+    f = mx.graph.compiled(lambda a: nd.slice_axis(nd.sin(a), axis=0, begin=0, end=1))
+    x = arrays_for(mx.sym.Variable("x"))["x"]
+    x.attach_grad()
+    for _ in range(3):
+        with mx.autograd.record():
+            y = f(x)
+        y.backward(nd.array(np.arange(64.0).reshape(1, 64)))
+        np.testing.assert_allclose(y.asnumpy(), np.sin(x.asnumpy()[:1]), 1e-6)
+        wanted = np.zeros((40, 64))
+        wanted[0] = np.cos(x.asnumpy()[0]) * np.arange(64)
+        np.testing.assert_allclose(x.grad.asnumpy(), wanted, 1e-5, 1e-6)
+
+
+def test_parts_write_nothing_beside_their_arrays():
+    """The same, with guard bytes around every block."""
+    program = (
+        "import gc, test_graph_memory as t\nfor name in t.parts():\n"
+        "    for how in ('infer', 'train', 'eval'): t.check_part(name, how)\n"
+        "t.test_the_first_part_of_a_compiled_value()\ngc.collect()\nt.mx.context.empty_cache()\nprint('done')"
+    )
+    environment = dict(os.environ, MXOP_DEBUG_MEMORY="1")
+    environment["PYTHONPATH"] = os.pathsep.join(
+        [os.path.dirname(__file__), *filter(None, [os.environ.get("PYTHONPATH")])]
+    )
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.stdout == "done\n" and done.returncode == 0, done.stderr

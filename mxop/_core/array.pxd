@@ -71,6 +71,7 @@ cdef Array view_of(Array base, tuple shape, tuple strides, Py_ssize_t offset)
 cdef Array detached(Array base)
 cdef int fill_operand(Operand* operand, Array a) except -1
 cdef int broadcast_operand(Operand* operand, Array a, int ndim, const Py_ssize_t* shape) except -1
+cdef Block* wrapped(Array a, object owner) except NULL
 cdef int raise_readonly() except -1
 cdef void count_host_read() noexcept
 cdef long long host_reads(long long back_to=*) noexcept

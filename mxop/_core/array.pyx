@@ -11,10 +11,10 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from mxop._kernels.codes cimport BFLOAT16, FLOAT64
+from mxop._kernels.codes cimport BFLOAT16, FLOAT16, FLOAT64
 from mxop._kernels.instruction_sets cimport itemsize_of
 from mxop._kernels.operands cimport MAX_DIMS, Operand, collapse
-from mxop._kernels.memory cimport block_new, block_release, block_retain, block_wrap
+from mxop._kernels.memory cimport FRESH_INTEGER, block_new, block_release, block_retain, block_wrap, fill_fresh
 
 import numpy as np
 
@@ -192,9 +192,42 @@ cdef Array over(Block* block, int ndim, const Py_ssize_t* shape, int dtype):
     a.dtype = dtype
     a.size = size
     a.contiguous = True
-    a.block = block_new(size * itemsize_of(dtype)) if block == NULL else block
+    a.block = block
+    if block == NULL:
+        a.block = block_new(size * itemsize_of(dtype))
+        if not is_float(dtype):
+            fill_fresh(a.block, FRESH_INTEGER)
+    elif size * itemsize_of(dtype) > block.nbytes:
+        raise_beyond(a, block)
     a.data = a.block.data
     return a
+
+
+cdef inline bint is_float(int dtype) noexcept:
+    return dtype <= FLOAT16 or dtype == BFLOAT16
+
+
+cdef void extent(Array a, Py_ssize_t* low, Py_ssize_t* high) noexcept:
+    """Give the bytes, from its first element on, that an array's elements lie in."""
+    cdef int i
+    low[0], high[0] = 0, itemsize_of(a.dtype) if a.size else 0
+    for i in range(a.ndim if a.size else 0):
+        if a.strides_[i] < 0:
+            low[0] += (a.shape_[i] - 1) * a.strides_[i]
+        else:
+            high[0] += (a.shape_[i] - 1) * a.strides_[i]
+
+
+cdef int raise_beyond(Array a, Block* block) except -1:
+    raise OpValueError(f"a view of shape {a.shape_tuple()} and {dtypes.NAMES[a.dtype]} reaches beyond the {block.nbytes} bytes of "
+                       "the memory that it views")
+
+
+cdef Block* wrapped(Array a, object owner) except NULL:
+    """Return a block of the memory that an array's elements lie in, which `owner` keeps alive."""
+    cdef Py_ssize_t low, high
+    extent(a, &low, &high)
+    return block_wrap(a.data + low, high - low, owner)
 
 
 cdef Array alloc(int ndim, const Py_ssize_t* shape, int dtype):
@@ -266,7 +299,7 @@ cdef Array view_of(Array base, tuple shape, tuple strides, Py_ssize_t offset):
 cdef Array view_at(Array base, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset):
     """Return a view; strides and offset count bytes.  Of a GPU array it has no memory yet."""
     cdef Array a = new_array()
-    cdef Py_ssize_t dense = itemsize_of(base.dtype)
+    cdef Py_ssize_t dense = itemsize_of(base.dtype), low, high
     cdef int i
     a.set_dims(ndim)
     a.size = 1
@@ -289,6 +322,9 @@ cdef Array view_at(Array base, int ndim, const Py_ssize_t* shape, const Py_ssize
     if base.gpu is None:
         a.block = block_retain(base.block)
         a.data = base.data + offset
+        extent(a, &low, &high)
+        if high and not (a.block.data <= a.data + low and a.data + high <= a.block.data + a.block.nbytes):
+            raise_beyond(a, a.block)
     return a
 
 
@@ -341,8 +377,8 @@ def from_numpy(source, bint copy=True):
             a.strides_[i] = source.strides[i]
         a.contiguous = source.flags.c_contiguous
         a.readonly_ = not source.flags.writeable
-        a.block = block_wrap(<char*>address, source.nbytes, source)
         a.data = <char*>address
+        a.block = wrapped(a, source)
         return a
     a = alloc_tuple(source.shape, code)
     if a.size:
@@ -396,15 +432,9 @@ cdef class RawBytes:
     cdef Py_ssize_t nbytes
 
     def __init__(self, Array owner):
-        cdef int i
-        cdef char* high = owner.data + itemsize_of(owner.dtype)
-        self.owner, self.low = owner, owner.data
-        for i in range(owner.ndim):
-            if owner.strides_[i] < 0:
-                self.low += (owner.shape_[i] - 1) * owner.strides_[i]
-            elif owner.shape_[i]:
-                high += (owner.shape_[i] - 1) * owner.strides_[i]
-        self.nbytes = high - self.low
+        cdef Py_ssize_t low, high
+        extent(owner, &low, &high)
+        self.owner, self.low, self.nbytes = owner, owner.data + low, high - low
         if owner.watch is not None:
             owner.watch.writes += 1
             owner.watch.exports += 1

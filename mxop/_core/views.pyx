@@ -8,7 +8,7 @@ from cpython.exc cimport PyErr_Clear
 from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
-from mxop._core.array cimport Array, alloc, alloc_tuple, new_array, read_pointer, touch, view_at, write_pointer
+from mxop._core.array cimport Array, alloc, alloc_tuple, new_array, read_pointer, touch, view_at, wrapped, write_pointer
 from mxop._core.profile cimport IMPERATIVE, watched
 from mxop._core.recent cimport numpy_shapes
 from mxop._core.record cimport is_recording
@@ -16,7 +16,7 @@ from mxop._core.transfer cimport copy_from, copy_into, fill, same_dims
 from mxop._kernels.codes cimport BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
 from mxop._kernels.instruction_sets cimport itemsize_of, store_of
 from mxop._kernels.operands cimport MAX_DIMS, REQ_WRITE
-from mxop._kernels.memory cimport block_wrap, is_elsewhere
+from mxop._kernels.memory cimport is_elsewhere
 
 import numpy as np
 
@@ -295,7 +295,7 @@ def plain_array(source, ctx, int dtype):
         memcpy(seen.shape_, shape, ndim * sizeof(Py_ssize_t))
         memcpy(seen.strides_, cnp.PyArray_STRIDES(given), ndim * sizeof(Py_ssize_t))
         seen.data = <char*>cnp.PyArray_DATA(given)
-        seen.block = block_wrap(seen.data, cnp.PyArray_NBYTES(given), None)
+        seen.block = wrapped(seen, None)
         copy_into(seen, made, REQ_WRITE)
     return made
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 from ..opdef import Attrs, Kernel, contiguous_strides
@@ -53,7 +54,8 @@ def is_plain_view(node: Node, known: Known) -> bool:
     shapes = tuple([known.shape(e) for e in node.inputs])
     if not all(map(is_known, shapes)):
         return False
-    return is_plain(*strided(op, node.attrs, shapes, contiguous_strides(shapes[0])))
+    shape, strides, offset = strided(op, node.attrs, shapes, contiguous_strides(shapes[0]))
+    return prod(shape) == prod(shapes[0]) and is_plain(shape, strides, offset)  # a part is more than another shape
 
 
 def is_plain(shape: tuple, strides: tuple | None, offset: int) -> bool:
