@@ -6,8 +6,8 @@
     python tools/sanitize.py --libraries               # mxop's side of the C ABI and tests/test_library*.py only: quicker
     python tools/sanitize.py --threads                 # ThreadSanitizer, the tests of threads
 
-A copy of this tree is built with the sanitizers, for the best instruction set of this machine alone, and so are the libraries
-that the tests compile; the sanitizers' run-time is loaded before Python.  The pool marks memory that no array has
+A copy of this tree is built with the sanitizers, for one instruction set alone (``--level v3``; the best of this machine), and
+so are the libraries that the tests compile; the sanitizers' run-time is loaded before Python.  The pool marks memory that no array has
 (``mxop/_kernels/memory.pyx``), so reading past an array's end is found, though blocks are larger and used again.
 
 Needs Linux, gcc with its sanitizers, and for ``--threads`` LLVM's libomp and libarcher, which tells ThreadSanitizer how
@@ -74,7 +74,7 @@ def best_level() -> str:
     return output_of(sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {code}")
 
 
-def instrumented(folder: Path, flags: str, libraries: bool) -> Path:
+def instrumented(folder: Path, flags: str, libraries: bool, level: str | None) -> Path:
     """Copy the tree, and build it (or only the modules that talk to libraries) with the sanitizers."""
     tree = folder / "mxop"
     shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(*SKIP), symlinks=True)
@@ -85,7 +85,7 @@ def instrumented(folder: Path, flags: str, libraries: bool) -> Path:
         shutil.rmtree(tree / "build", ignore_errors=True)
     environment = dict(os.environ, CC=f"gcc {flags}")  # for linking programs, too: the build tries OpenMP with one
     if not libraries:
-        environment["MXOP_BUILD_CPU"] = best_level()
+        environment["MXOP_BUILD_CPU"] = level or best_level()
     command = [sys.executable, "setup.py", "build_ext", "--inplace"]
     done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
     if done.returncode or not list((tree / "mxop" / "_core").glob("native*.so")):
@@ -123,6 +123,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--libraries", action="store_true", help="only what talks to compiled libraries")
     parser.add_argument("--threads", action="store_true", help="ThreadSanitizer instead")
+    parser.add_argument("--level", help="instruction set, such as v3; the best of this machine by default")
     given, arguments = parser.parse_known_args()
     named = any(not a.startswith("-") and Path(a.split("::")[0]).exists() for a in arguments)
     with tempfile.TemporaryDirectory() as name:
@@ -138,7 +139,7 @@ def main() -> int:
             tests = ["tests", *(f"--ignore={t}" for t in APART), *(f"--deselect={t}" for t in SINGLE)]
             if given.libraries:
                 tests = sorted(str(p.relative_to(ROOT)) for p in (ROOT / "tests").glob("test_library*.py"))
-        tree = instrumented(folder, flags, given.libraries)
+        tree = instrumented(folder, flags, given.libraries, given.level)
         return run(tree, folder, ":".join(preload), flags, [*([] if named else tests), *arguments])
 
 

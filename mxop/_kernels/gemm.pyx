@@ -8,7 +8,7 @@ May import its neighbours.
 from cython.parallel cimport prange
 
 from mxop._kernels.instruction_sets cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of, tile_kernels
-from mxop._kernels.memory cimport Block, block_new, block_release
+from mxop._kernels.memory cimport Block, block_new, block_release, fill_scratch
 from mxop._kernels.team cimport mx_next_task, mx_shares, parts_of, share_out, threads_of
 from mxop._kernels.windows cimport mx_images, read_images
 from mxop._kernels.work cimport Finish, Work
@@ -343,7 +343,9 @@ cdef class Product(Work):
         if threads * each + partial > SMALL:
             block = block_new(threads * each + partial)
             scratch = block.data
-        scratch += -<Py_ssize_t>scratch & (ALIGNED - 1) if block == NULL else 0
+        else:
+            scratch += -<Py_ssize_t>scratch & (ALIGNED - 1)
+            fill_scratch(small, sizeof(small))
         batch.partial = scratch + threads * each
         if batch.count * batch.slices * batch.down * batch.across > 1 or finish is not None:
             with nogil:

@@ -13,7 +13,7 @@ from .instruction_sets cimport (
     BULK, ISA, MX_CLAIMED, instruction, itemsize_of, mx_claim, mx_claims, mx_instruction, mx_prefetch, mx_prefetch_first,
     mx_stream_fence,
 )
-from .memory cimport Block, block_new, block_release
+from .memory cimport Block, block_new, block_release, fill_scratch
 from .operands cimport (
     MANY, REQ_ADD, REQ_INPLACE, REQ_NULL, REQ_WRITE, block_in_place, converts, is_value, load_block, load_key, period_of,
     place_in_order, store_block, was_read,
@@ -603,6 +603,7 @@ cdef class Program:
         cdef int k, first = self.n_inputs + self.n_outputs, kept = self.n_registers - first
         cdef Py_ssize_t at = 0, length, stride, block = n
         cdef StepC* step
+        fill_scratch(scratch, sizeof(scratch))
         if self.n_scalars:
             self.fill_scalars(params, scalars)
         if self.n_steps > 1:
@@ -684,6 +685,7 @@ cdef class Program:
         threads = threads_for(n * self.itemsize * (1 + self.n_steps // 2)) if n > block else 1
         if threads == 1 and need <= 12288:
             scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
+            fill_scratch(small, sizeof(small))
             self._range(0, n, inputs, outputs, scalars, scratch, block, stream, ahead)
             if stream:
                 mx_stream_fence()

@@ -4,16 +4,22 @@ Blocks are 64-byte aligned and come in size classes, four to each power of two; 
 next array of that size, because fresh memory costs a page fault per 4 KiB, more than most operators cost themselves.
 The bytes that wait are bounded.  Called with the GIL held, which makes it thread-safe.  Each thread may say that its arrays lie
 elsewhere by default.  May import mxop.errors and mxop.limits.
+
+With ``MXOP_DEBUG_MEMORY=1`` the pool finds faults instead: fresh memory is NaN (0x7f in integers), guard bytes surround each
+block, a freed block is filled and put off, and damage ends the process with the Python stack.
 """
 import os
 
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF
 
 from mxop.errors import OutOfMemoryError
 from mxop.limits import setting
+
+cdef extern from "Python.h":
+    void Py_FatalError(const char* message)
 
 cdef extern from *:
     """
@@ -65,10 +71,17 @@ cdef enum:
     HUGE_ALIGN = 2097152
     SPREAD = 32768          # from here on, blocks begin at places of a page that are far from each other's
     PAGE = 4096
+    GUARD = 64              # bytes in front of and behind each block, at least
+    GUARD_BYTE = 0xA5
+    PUT_OFF = 1 << 26       # bytes of freed blocks that are not given back yet
+    MANY_PUT_OFF = 1 << 14
 
 cdef Block* _free_lists[N_CLASSES]
+cdef Py_ssize_t _class_bytes[N_CLASSES]
 cdef Py_ssize_t _in_use = 0, _cached = 0, _peak = 0, _limit = 0, _hits = 0, _misses = 0
 cdef Py_ssize_t _spread = 0     # where in a page the last block began that was spread
+cdef Block* _put_off[MANY_PUT_OFF]     # a ring: freed blocks, when debugging, the oldest first
+cdef Py_ssize_t _oldest = 0, _n_put_off = 0, _bytes_put_off = 0
 cdef watch_function _watch = NULL
 cdef forsaken_function _forsaken = NULL
 memset(_free_lists, 0, sizeof(_free_lists))
@@ -96,11 +109,10 @@ cdef Py_ssize_t _class_of(Py_ssize_t nbytes, Py_ssize_t* rounded) noexcept:
 
 
 cdef Block* block_new(Py_ssize_t nbytes) except NULL:
-    """Return a block of at least `nbytes` bytes, from the pool when one waits there."""
+    """Return a block of `nbytes` bytes, from the pool when one waits there."""
     global _in_use, _cached, _peak, _hits, _misses
     cdef Py_ssize_t rounded, size_class
     cdef Block* block
-    cdef char* raw
     if nbytes < 0 or nbytes > (<Py_ssize_t>1 << 56):
         raise OutOfMemoryError(f"an array of {nbytes} bytes cannot be allocated")
     size_class = _class_of(nbytes, &rounded)
@@ -112,15 +124,18 @@ cdef Block* block_new(Py_ssize_t nbytes) except NULL:
     else:
         _misses += 1
         block = _from_system(rounded, size_class)
-        if block == NULL and _cached:
+        if block == NULL and (_cached or _n_put_off):
             _empty()
             block = _from_system(rounded, size_class)
         if block == NULL:
             raise OutOfMemoryError(f"the system has no memory for an array of {nbytes} bytes "
                                    f"({_in_use} bytes of arrays are in use)")
     block.refs = 1
+    block.nbytes = nbytes
     block.stamp, block.writer = 0, 0
     block.readers, block.exports, block.later = 0, 0, NULL
+    if debug_memory():
+        _surround(block, rounded)
     mx_unpoison(block.data, nbytes)
     mx_poison(block.data + nbytes, rounded - nbytes)
     _in_use += rounded
@@ -140,7 +155,13 @@ cdef Block* _from_system(Py_ssize_t rounded, Py_ssize_t size_class) noexcept:
     cdef Block* block
     cdef char* raw
     cdef Py_ssize_t room = PAGE if rounded >= SPREAD else 0
-    if rounded >= HUGE:  # the header apart, so that the data start at a huge page
+    if debug_memory():
+        raw = <char*>mx_aligned(64, HEADER + GUARD + rounded + GUARD)
+        if raw == NULL:
+            return NULL
+        block = <Block*>raw
+        block.data = raw + HEADER + GUARD
+    elif rounded >= HUGE:  # the header apart, so that the data start at a huge page
         block = <Block*>malloc(sizeof(Block))
         if block == NULL:
             return NULL
@@ -159,9 +180,54 @@ cdef Block* _from_system(Py_ssize_t rounded, Py_ssize_t size_class) noexcept:
         if room:
             _spread = (_spread + 5 * PAGE // 8) % PAGE
             block.data += (_spread - <Py_ssize_t>block.data) & (PAGE - 1)
-    block.nbytes = rounded
     block.size_class = size_class
     return block
+
+
+cdef void _surround(Block* block, Py_ssize_t rounded) noexcept:
+    """Fill a fresh block, and write the guard bytes in front of and behind it."""
+    memset(block.data - GUARD, GUARD_BYTE, GUARD)
+    memset(block.data, FRESH, block.nbytes)
+    memset(block.data + block.nbytes, GUARD_BYTE, rounded + GUARD - block.nbytes)
+
+
+cdef bint _holds(const char* first, Py_ssize_t nbytes, int byte) noexcept:
+    """Return whether memory holds nothing but one byte."""
+    return nbytes <= 0 or (<unsigned char>first[0] == byte and memcmp(first, first + 1, nbytes - 1) == 0)
+
+
+cdef void _put_block_off(Block* block) noexcept:
+    """Check a freed block's guard bytes, fill it, and keep it a while; give back the oldest, if nobody wrote into them since."""
+    global _n_put_off, _bytes_put_off
+    cdef Py_ssize_t rounded = _class_bytes[block.size_class]
+    if not (_holds(block.data - GUARD, GUARD, GUARD_BYTE)
+            and _holds(block.data + block.nbytes, rounded + GUARD - block.nbytes, GUARD_BYTE)):
+        Py_FatalError("mxop: memory next to an array was written (guard bytes of a block are damaged)")
+    memset(block.data, FRESH, block.nbytes)
+    mx_poison(block.data, rounded)
+    _put_off[(_oldest + _n_put_off) % MANY_PUT_OFF] = block
+    _n_put_off += 1
+    _bytes_put_off += rounded
+    while _bytes_put_off > PUT_OFF or _n_put_off == MANY_PUT_OFF:
+        _give_back_oldest()
+
+
+cdef void _give_back_oldest() noexcept:
+    global _oldest, _n_put_off, _bytes_put_off
+    cdef Block* block = _put_off[_oldest]
+    _oldest = (_oldest + 1) % MANY_PUT_OFF
+    _n_put_off -= 1
+    _bytes_put_off -= _class_bytes[block.size_class]
+    mx_unpoison(block.data, _class_bytes[block.size_class])
+    if not _holds(block.data, block.nbytes, FRESH):
+        Py_FatalError("mxop: the memory of an array that is gone was written")
+    mx_aligned_free(block)
+
+
+cdef void fill_fresh(Block* block, int byte) noexcept:
+    """Fill a block that nothing was written to yet, when debugging."""
+    if debug_memory():
+        memset(block.data, byte, block.nbytes)
 
 
 cdef Block* block_wrap(char* data, Py_ssize_t nbytes, object owner) except NULL:
@@ -183,20 +249,25 @@ cdef Block* block_wrap(char* data, Py_ssize_t nbytes, object owner) except NULL:
 cdef void block_free(Block* block) noexcept:
     """Put a block that nobody uses back into the pool, or give it back to its owner."""
     global _in_use, _cached
+    cdef Py_ssize_t rounded
     if block.later != NULL:
         _forsaken(block)
     if block.size_class < 0:
         Py_DECREF(<object>block.link)
         free(block)
         return
-    _in_use -= block.nbytes
+    rounded = _class_bytes[block.size_class]
+    _in_use -= rounded
     if _watch != NULL:
         _watch(_in_use)
-    if _cached + block.nbytes > _limit:
+    if debug_memory():
+        _put_block_off(block)
+        return
+    if _cached + rounded > _limit:
         _to_system(block)
         return
-    _cached += block.nbytes
-    mx_poison(block.data, block.nbytes)
+    _cached += rounded
+    mx_poison(block.data, rounded)
     block.link = _free_lists[block.size_class]
     _free_lists[block.size_class] = block
 
@@ -214,8 +285,8 @@ cdef void set_forsaken(forsaken_function forsaken) noexcept:
 
 
 cdef void _to_system(Block* block) noexcept:
-    mx_unpoison(block.data, block.nbytes)
-    if block.nbytes >= HUGE:
+    mx_unpoison(block.data, _class_bytes[block.size_class])
+    if _class_bytes[block.size_class] >= HUGE:
         mx_aligned_free(block.data)
         free(block)
     else:
@@ -232,9 +303,11 @@ cdef void _empty() noexcept:
         _free_lists[i] = NULL
         while block != NULL:
             following = <Block*>block.link
-            _cached -= block.nbytes
+            _cached -= _class_bytes[i]
             _to_system(block)
             block = following
+    while _n_put_off:
+        _give_back_oldest()
 
 
 def empty_cache():
@@ -272,6 +345,17 @@ cdef bint is_elsewhere() noexcept:
     return mx_elsewhere
 
 
+def debugging():
+    """Return whether the pool looks for faults (``MXOP_DEBUG_MEMORY=1``)."""
+    return bool(debug_memory())
+
+
+cdef void _set_class_bytes() noexcept:
+    cdef Py_ssize_t k
+    for k in range(N_CLASSES):
+        _class_bytes[k] = 64 * (k + 1) if k < 16 else (<Py_ssize_t>256 << (k - 16) // 4) * (5 + (k - 16) % 4)
+
+
 def default_limit():
     """A quarter of the machine's memory, or what MXOP_POOL_BYTES says."""
     given = setting("MXOP_POOL_BYTES", -1, "number of bytes")
@@ -283,4 +367,6 @@ def default_limit():
         return 1 << 30
 
 
+_set_class_bytes()
+setting("MXOP_DEBUG_MEMORY", 0)
 set_limit(default_limit())

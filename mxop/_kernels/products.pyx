@@ -3,11 +3,13 @@
 A row ``x`` with tangents ``g1 ... gm`` stands for the factors ``x[k] + e1 g1[k] + ... + em gm[k]`` in an algebra whose
 ``e`` have square 0.  An element of it has one coefficient for each subset of the ``e``.  The wanted number is the
 coefficient of the full subset in the product of all factors but one: products from the left times products from the
-right, so nothing is divided and zeros are like other numbers.  May import nothing of mxop.
+right, so nothing is divided and zeros are like other numbers.  May import :mod:`.memory`.
 """
 
 from cython.parallel cimport prange
 from libc.stdlib cimport free, malloc
+
+from mxop._kernels.memory cimport fill_scratch
 
 cdef enum:
     MOST = 12    # tangents; that is the order of the derivative
@@ -78,6 +80,8 @@ cdef int rows(const real* const* inputs, int m, real* out, Py_ssize_t count, Py_
     cdef double* memory
     for t in prange(tasks, nogil=True, num_threads=threads, schedule="static"):
         memory = <double*>malloc(room * sizeof(double))
+        if memory != NULL:
+            fill_scratch(memory, room * sizeof(double))
         if memory == NULL:
             failed += 1
         elif m == 0 and (t + 1) * together <= count:

@@ -11,7 +11,7 @@ from libc.math cimport INFINITY, hypot, sqrt
 from mxop._kernels.instruction_sets cimport BULK, ISA, itemsize_of, mx_prefetch
 from mxop._kernels.operands cimport Operand, Value, collapse, distance, load_block
 from mxop._kernels.interp cimport BLOCK_BYTES, Ahead, Program
-from mxop._kernels.memory cimport Block, block_new, block_release
+from mxop._kernels.memory cimport Block, block_new, block_release, fill_scratch
 from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
 
 CODES = {"add": COMBINE_ADD, "mul": COMBINE_MUL, "max": COMBINE_MAX, "min": COMBINE_MIN, "hypot": COMBINE_HYPOT}
@@ -472,6 +472,7 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
     if job.columns:
         job.room += (job.width * sizeof(Total) + 63) & ~63
     job.scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
+    fill_scratch(small, sizeof(small))
     if job.room * threads > 8192:
         memory = block_new(job.room * threads)
         job.scratch = memory.data
