@@ -1,4 +1,4 @@
-"""What ``MXOP_DEBUG_MEMORY=1`` finds: memory that was read before it was written, written beside a block, or written when it is gone.
+"""What ``MXOP_DEBUG_MEMORY=1`` finds: memory read before it was written, written beside a block, or written when it is gone.
 
 Each program runs in a process of its own, since the setting is read when the package is imported and a fault ends the process.
 """
@@ -36,8 +36,10 @@ def printed(program, debug="1"):
 
 @pytest.mark.parametrize(
     ("dtype", "expected"),
-    [("float32", "nan"), ("float64", "nan"), ("float16", "nan"), ("bfloat16", "nan")]
-    + [("int32", str(0x7F7F7F7F)), ("int64", str(0x7F7F7F7F7F7F7F7F)), ("uint8", "127"), ("int8", "127")],
+    [
+        *[(name, "nan") for name in ("float32", "float64", "float16", "bfloat16")],
+        *[("int32", str(0x7F7F7F7F)), ("int64", str(0x7F7F7F7F7F7F7F7F)), ("uint8", "127"), ("int8", "127")],
+    ],
 )
 @pytest.mark.parametrize("size", [1, 3, 100_000])
 def test_fresh_arrays_hold_what_is_noticed(dtype, expected, size):
@@ -73,7 +75,10 @@ def test_freed_memory_is_not_used_again_at_once_and_holds_nothing():
 
 
 def test_freed_memory_is_given_back_in_the_end():
-    program = "for _ in range(300): mx.nd.zeros(1 << 20)\nimport resource\nprint(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
+    program = (
+        "for _ in range(300): mx.nd.zeros(1 << 20)\n"
+        "import resource\nprint(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
+    )
     assert int(printed(program)[0]) < 600  # MiB, of 1200 that were made
 
 

@@ -7,8 +7,8 @@
     python tools/sanitize.py --threads                 # ThreadSanitizer, the tests of threads
 
 A copy of this tree is built with the sanitizers, for one instruction set alone (``--level v3``; the best of this machine), and
-so are the libraries that the tests compile; the sanitizers' run-time is loaded before Python.  The pool marks memory that no array has
-(``mxop/_kernels/memory.pyx``), so reading past an array's end is found, though blocks are larger and used again.
+so are the libraries that the tests compile; the sanitizers' run-time is loaded before Python.  The pool marks memory that no
+array has (``mxop/_kernels/memory.pyx``), so reading past an array's end is found, though blocks are larger and used again.
 
 Needs Linux, gcc with its sanitizers, and for ``--threads`` LLVM's libomp and libarcher, which tells ThreadSanitizer how
 OpenMP's threads wait for each other: libgomp's own ways are unknown to it.
