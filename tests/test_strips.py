@@ -294,3 +294,38 @@ def test_what_some_rows_share_is_read_for_each_of_them(shape, inner, dtype):
     np.testing.assert_allclose(results[0][0], exact, *((2e-2, 2e-2) if dtype == "float16" else (1e-4, 1e-4)))
     for a, b in zip(*results, strict=True):
         np.testing.assert_allclose(a, b, *((2e-2, 0.3) if dtype == "float16" else (1e-5, 1e-3)))
+
+
+@pytest.mark.parametrize("shape, axes, y", [((4, 5, 20, 40), (0, 1, 3), (5, 20, 40)), ((2, 24, 1, 48), (0, 2, 3), (24, 1, 48)),
+                                            ((3, 20, 40), (0, 2), (20, 1)), ((32, 32, 40), (0, 2), (32, 40))])  # fmt: skip
+def test_channels_beside_an_array_of_fewer_dimensions(shape, axes, y):
+    """What broadcasts is aligned at the end before the channels are put first."""
+    rng = np.random.default_rng(2)
+    arrays = {"x": rng.normal(size=shape), "y": rng.normal(size=y)}
+    e = S.exp(S.broadcast_mul(S.Variable("x"), S.Variable("y")))
+    (found,) = bound(S.broadcast_div(e, S.sum(e, axis=axes, keepdims=True)), arrays).forward()
+    e = np.exp(arrays["x"] * arrays["y"])
+    close(found.asnumpy(), e / e.sum(axis=axes, keepdims=True), 1e-12)
+
+
+def test_channels_seen_with_another_number_of_dimensions():
+    """Its rows would be those of another axis, which has as many elements by chance."""
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(32, 32, 40))
+    away = S.broadcast_sub(S.Variable("x"), S.mean(S.Variable("x"), axis=(0, 2), keepdims=True))
+    (found,) = bound(S.exp(S.expand_dims(away, 1)) * 2, {"x": x}).forward()
+    close(found.asnumpy(), 2 * np.exp(x - x.mean(axis=(0, 2), keepdims=True))[:, None], 1e-12)
+
+
+def test_gradients_of_channels_whose_images_have_one_line():
+    """The output gradient is read as images of fewer dimensions, whose channels are put first."""
+    rng = np.random.default_rng(2)
+    x, head = rng.normal(size=(2, 24, 1, 48)), rng.normal(size=(2, 24, 1, 48))
+    args = {n: mx.nd.array(a, dtype="float64") for n, a in (("x", x), ("g", np.ones(24)), ("b", np.ones(24)))}
+    grad = mx.nd.zeros((24,), dtype="float64")
+    net = S.InstanceNorm(*map(S.Variable, "xgb"), eps=0.1)
+    executor = net.bind(mx.cpu(), args, {"g": grad}, {"x": "null", "g": "write", "b": "null"})
+    executor.forward(is_train=True)
+    executor.backward([mx.nd.array(head, dtype="float64")])
+    normal = (x - x.mean((2, 3), keepdims=True)) / np.sqrt(x.var((2, 3), keepdims=True) + 0.1)
+    close(grad.asnumpy(), (head * normal).sum((0, 2, 3)), 1e-12)

@@ -41,6 +41,10 @@ class Turn:
     def __call__(self, shape: Shape) -> Shape:
         return tuple([shape[i] for i in self.order]) if len(shape) == len(self.order) else shape
 
+    def back(self, shape: Shape) -> Shape:
+        """Return the shape that is seen as `shape`, of as many dimensions as the order."""
+        return tuple([d for _, d in sorted(zip(self.order, shape, strict=True))])
+
 
 AS_THEY_ARE = Turn()
 
@@ -53,7 +57,8 @@ class Read:
     ----------
     entry : (Node, int)
     shape : tuple of int
-        That of the entry, with dimensions of size 1 added or left out, so that it has those of the step's space, or 1.
+        That of the entry, with dimensions of size 1 added or left out, so that it has those of the step's space, or 1; turned
+        after that.
     """
 
     entry: Entry

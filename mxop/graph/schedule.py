@@ -224,7 +224,7 @@ def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int]) ->
     stages = [(s.roots, list(s.inputs), list(s.outputs), s.combine, s.shape) for s in op.stages]
 
     def prepare(results: list[Any]) -> Any:
-        given = [_turned(a, op.turn) for a in (*inputs, *results)]
+        given = [_turned(a, shape, op.turn) for a, shape in zip((*inputs, *results), op.seen, strict=True)]
         arrays = [_of_shape(a, shape) for a, shape in zip(given, op.shapes, strict=True)]
         if outputs[0]._gpu is None:
             return core.prepare_strip(op.rows, op.locals_, stages, arrays, bool(op.turn.order))
@@ -243,10 +243,11 @@ def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int]) ->
     return core.Sequence([call, *copies]) if copies else call
 
 
-def _turned(array: Any, turn: Turn) -> Any:
-    """Return an array as its shape is seen."""
-    if len(array.shape) != len(turn.order):
+def _turned(array: Any, shape: tuple[int, ...], turn: Turn) -> Any:
+    """Return an array as its shape is seen: its dimensions are turned once they are as many as the turn has."""
+    if len(shape) != len(turn.order):
         return array
+    array = _of_shape(array, turn.back(shape))
     return array._view(turn(array.shape), turn(array._strides), 0)
 
 

@@ -64,7 +64,9 @@ class Strip(Operator):
     turn : Turn
         How shapes are seen.
     shapes : list of tuple
-        As which the stages go through the inputs and outputs: turned, with dimensions of size 1 added or left out.
+        As which the stages go through the inputs and outputs.
+    seen : list of tuple
+        The same without the dimensions of size 1 that give all of them as many: what `turn` gives.
     members : tuple of Node
     entries : tuple of (Node, int)
         The entry of a member that each output stands for.
@@ -79,6 +81,7 @@ class Strip(Operator):
         self.locals_: list[tuple[Shape, int]] = []
         self.stages: list[Stage] = []
         self.shapes: list[Shape] = []
+        self.seen: list[Shape] = []
         self.results: list[tuple[Shape, int]] = []
 
     def input_names(self, attrs: Attrs, n: int | None = None) -> tuple[str, ...]:
@@ -155,7 +158,8 @@ class Writer:
         op.entries = tuple(self.results)
         op.results = [(self.known.shape(e), self.known.dtype(e)) for e in self.results]
         read = self._number()
-        op.shapes = [r.shape for r in read] + [self._result_shape(e) for e in self.results]
+        op.seen = [r.shape for r in read] + [self.turn(self.known.shape(e)) for e in self.results]
+        op.shapes = [self._aligned(r.shape) for r in read] + [self._result_shape(e) for e in self.results]
         inputs = tuple(moved.get(r.entry, r.entry) for r in read)
         new = Node(op, NO_ATTRS, inputs, f"{last.name}_strip", None, last.source, last.order)
         self.known.put(new, [s for s, _ in op.results], [c for _, c in op.results])
@@ -223,7 +227,7 @@ class Writer:
     def _operand(self, read: Read, space: Shape) -> Expr:
         """Return a value as a formula over `space` reads it."""
         if read.entry not in self.value:
-            return self._leaf(Read(read.entry, self._aligned(read.shape)))
+            return self._leaf(read if self.turn.order else Read(read.entry, self._aligned(read.shape)))
         if self._shape_of(read.entry) != space and self.value[read.entry].args and not self._is_number(read.entry):
             self._store(read.entry)
         return self.value[read.entry]
@@ -240,7 +244,7 @@ class Writer:
     def _leaf_shape(self, leaf: Expr) -> Shape:
         what = self.leaf[leaf.label]
         if isinstance(what, Read):
-            return what.shape
+            return self._aligned(what.shape)
         return self.op.locals_[what[1]][0] if what[0] == "local" else self._shape_of(what[1])
 
     def _leaf(self, what: Any) -> Expr:

@@ -178,8 +178,8 @@ def _kinds(graph: Graph, steps: Steps, known: Known, phase: Phase, turn: Turn) -
         rows = next(
             (r for r in ([step.rows] if step.combine else found) if _goes_down(r, step, code, known.on_cpu)), None
         )
-        if rows is None:
-            continue
+        if rows is None or (len(turn.order) not in (0, len(step.space)) and prod(step.space) != prod(rows)):
+            continue  # of other numbers of dimensions, which are not turned, there are only numbers of the rows
         mine = (rows, code, phase(node))
         made = [r for r in step.reads if kind[r.entry[0]] == mine and not steps[r.entry[0]].columns]  # by the same rows
         if not any(_turns(r, turn(known.shape(r.entry)), len(rows)) for r in made):
