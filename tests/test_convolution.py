@@ -452,3 +452,20 @@ def test_gradients_of_data_beyond_the_last_window(sizes, kernel, stride, pad, ch
     y.backward(head)
     wanted = add_filters(head.asnumpy().astype("float64"), w.asnumpy().astype("float64"), sizes, stride, pad)
     np.testing.assert_allclose(x.grad.asnumpy(), wanted, tolerance, tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_the_largest_of_many_halves(dtype):
+    """The type of the data does not hold all positions in a window; the gradient goes to the largest, too."""
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    x = np.linspace(-1, 0, 3 * 2 * 53 * 61).reshape(3, 2, 53, 61)
+    for n, where in enumerate(np.ndindex(3, 2)):
+        x[where].flat[(2049, 3231, 301, 3, 2777, 999)[n]] = n + 1
+    data, head = nd.array(x, dtype=dtype), np.arange(2.0, 8).reshape(3, 2, 1, 1)
+    data.attach_grad()
+    with autograd.record():
+        y = nd.Pooling(data, global_pool=True, kernel=(2, 2))
+    y.backward(nd.array(head, dtype=dtype))
+    np.testing.assert_array_equal(y.astype("float32").asnumpy().ravel(), range(1, 7))
+    np.testing.assert_array_equal(data.grad.astype("float32").asnumpy(), (x > 0) * head)

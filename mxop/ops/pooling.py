@@ -81,7 +81,7 @@ def _layout_axes(kernel, layout):
 def _reduced(F, windows, pool_type, p_value):
     """Reduce axis 2."""
     if pool_type == "max":  # the first of equal elements
-        return F.pick(windows, F.argmax(windows, axis=2), axis=2)
+        return F.pick(windows, F._largest_at(windows, axis=2), axis=2)
     if pool_type == "avg":
         return F.mean(windows, axis=2)
     if pool_type == "sum" or p_value == 1:

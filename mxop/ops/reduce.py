@@ -348,6 +348,17 @@ def argmax_channel(data):
     """
 
 
+@kernel(name="_largest_at")
+def largest_at(data, *, axis: int):
+    """Position of the largest element along an axis, as int64: no position is rounded, as the data's type may do.
+
+    >>> mx.nd._internal._largest_at(mx.nd.array([[1, 3], [4, 2]]), axis=1).asnumpy().tolist()
+    [1, 0]
+    """
+
+
+largest_at.infer_type = lambda attrs, ins, outs: (ins, [dtypes.INT64])
+_position(largest_at, "argmax")
 _position(argmax, "argmax")
 _position(argmin, "argmin")
 _position(argmax_channel, "argmax")

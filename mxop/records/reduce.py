@@ -133,6 +133,14 @@ RECORDS: dict[str, Record] = {
     "min": _reduction(np.min),
     "argmax": _positions(np.argmax),
     "argmin": _positions(np.argmin),
+    "_largest_at": Record(
+        lambda data, axis: np.argmax(data, axis),
+        params=[{"axis": 1}, {"axis": -1}],
+        shapes=[((2, 3),), ((2, 3, 2),)],
+        order=0,
+        grad_inputs=(),
+        returns="int64",
+    ),
     "argmax_channel": Record(
         lambda data: _full(np.argmax(data, axis=1)), shapes=[((2, 3),), ((2, 3, 2),)], order=0, grad_inputs=()
     ),
