@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import struct
 from typing import Any
 
 from .. import limits
@@ -166,6 +167,12 @@ def load_frombuffer(buf: Any, *, max_bytes: int | None = None) -> list[NDArray] 
         except OpTypeError as problem:
             raise OpTypeError(f"array {names[at] if names else at}: {problem}") from None
     return dict(zip(names, arrays, strict=True)) if names else arrays
+
+
+def of_record(record: Any, max_bytes: int | None = None) -> NDArray | None:
+    """Return the array of one record of a ``.params`` file, which is what MXNet pickles of an array."""
+    whole = struct.pack("<QQQ", 0x112, 0, 1) + bytes(record) + struct.pack("<Q", 0)
+    return load_frombuffer(whole, max_bytes=max_bytes)[0]  # type: ignore[index]
 
 
 def _check_dense(records: list, nbytes: int, max_bytes: int | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from .. import ndarray as nd
@@ -36,7 +37,8 @@ class LARS(Momentum):
         self.lazy_update, self.eta, self.eps, self.momentum_correction = lazy_update, eta, eps, momentum_correction
         self.last_lr: float | None = None
         self.cur_lr: float | None = None
-        self._seen = -1  # the update whose rate cur_lr is
+
+    _seen = -1  # the update whose rate cur_lr is
 
     @staticmethod
     def _decays(name: str) -> bool:
@@ -89,6 +91,11 @@ class LBSGD(Optimizer):
         self.batch_scale, self.updates_per_epoch, self.num_epochs = batch_scale, updates_per_epoch, num_epochs
         self.init_updates = begin_epoch * updates_per_epoch
         self.gathered: dict[Any, tuple[NDArray | None, int]] = {}  # of each weight: a sum of gradients, how many so far
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        sums = {i: (s["cum_grad"], s["num_cums"]) for i, s in state.get("cumgrads", {}).items()}  # MXNet's, 0 for none
+        gathered = {i: (total if isinstance(total, NDArray) else None, count) for i, (total, count) in sums.items()}
+        super().__setstate__({"gathered": gathered, **state})
 
     create_state = Momentum.create_state  # type: ignore[assignment]
 

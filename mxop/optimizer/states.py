@@ -1,23 +1,25 @@
 """States of optimizers as bytes: a ``.params`` file, in which JSON says what the arrays belong to; MXNet's pickles, read only.
 
-Neither runs code that the bytes bring.  May import :mod:`.base`, :mod:`mxop.ndarray`, :mod:`mxop.lr_scheduler`.
+Both are read as :class:`~.pickled.Node` objects, of which the values are made here.  No code that the bytes bring is run, and
+their number bounds what they take.  May import :mod:`.base`, :mod:`.pickled`, :mod:`mxop.ndarray`, :mod:`mxop.lr_scheduler`.
 """
 
 from __future__ import annotations
 
-import io
 import json
-import pickle
-import struct
+import sys
 from typing import Any
 
 import numpy as np
 
-from .. import lr_scheduler
+from .. import limits, lr_scheduler
 from .. import ndarray as nd
 from ..errors import MXNetError, OpTypeError, OpValueError, shown
 from ..ndarray import NDArray
+from ..ndarray.io import of_record
+from . import pickled
 from .base import Optimizer
+from .pickled import Node
 
 _FORMAT = "mxop optimizer states 1"
 _STRUCTURE = "structure"
@@ -68,35 +70,101 @@ def loads(content: bytes) -> tuple[dict[Any, Any], Optimizer | None]:
     if not isinstance(content, (bytes, bytearray, memoryview)):
         raise OpTypeError(f"set_states: expected bytes, got {type(content).__name__}")
     content = bytes(content)
-    if content[:1] in (b"\x80", b"(", b"c"):
-        return _split(_unpickled(content))
-    arrays = nd.load_frombuffer(content)
     try:
-        structure = json.loads(bytes(arrays.pop(_STRUCTURE).asnumpy()))  # type: ignore[union-attr, call-overload]
+        if content[:1] in (b"\x80", b"(", b"c", b"}"):
+            return _split(_Making({}, len(content)).value(pickled.read(content)))
+        arrays = nd.load_frombuffer(content)
+        text = bytes(arrays.pop(_STRUCTURE).asnumpy())  # type: ignore[union-attr, call-overload]
+        structure = json.loads(text, object_pairs_hook=_node)
         if structure["format"] != _FORMAT:
-            raise OpValueError(f"set_states: the format is {structure['format']!r}, not {_FORMAT!r}")
-        return _whole(structure["states"], arrays), _whole(structure["optimizer"], arrays)
-    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as problem:
-        if isinstance(problem, MXNetError):
-            raise
-        raise OpValueError(f"set_states: no states of an optimizer ({problem!r})") from problem
+            raise OpValueError(f"set_states: the format is {shown(structure['format'])}, not {_FORMAT!r}")
+        make = _Making(arrays, len(content))
+        return _split((make.value(structure["states"]), make.value(structure["optimizer"])))
+    except MXNetError:
+        raise
+    except (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError) as problem:
+        raise OpValueError(f"set_states: no states of an optimizer ({shown(problem)})") from problem
 
 
-def _whole(value: Any, arrays: Any) -> Any:
-    """Return the value that :func:`_plain` wrote."""
-    if not isinstance(value, dict):
-        return value
-    ((kind, content),) = value.items()
-    if kind == "array":
-        return arrays[content]
-    if kind in ("tuple", "list"):
-        items = [_whole(item, arrays) for item in content]
-        return tuple(items) if kind == "tuple" else items
-    if kind == "dict":
-        return {_whole(k, arrays): _whole(v, arrays) for k, v in content}
-    found = (_optimizer if kind == "optimizer" else _scheduler)(content[0])
+def _node(pairs: list[tuple[str, Any]]) -> Any:
+    """Return what :func:`_plain` wrote as an object of JSON."""
+    return Node(*pairs[0]) if len(pairs) == 1 else dict(pairs)
+
+
+class _Making:
+    """Makes the values that nodes stand for, as many as a file of `nbytes` bytes may ask for.
+
+    A part that a pickle refers to many times is made each time, so twenty bytes would be enough for a million values.
+    """
+
+    DEEPEST = 64  # MXNet's states have five levels
+    COST = 16  # of a value, in the bytes that are counted
+
+    def __init__(self, arrays: Any, nbytes: int):
+        self.arrays = arrays
+        self.left = 65536 + 32 * nbytes
+        self.rows = limits.dense_bytes(nbytes)  # for csr arrays that were never filled
+        self.loaded: dict[int, Any] = {}
+
+    def spend(self, count: int) -> None:
+        self.left -= count
+        if self.left < 0:
+            raise OpValueError("set_states: what the bytes stand for is much larger than they are")
+
+    def value(self, node: Any, depth: int = 0) -> Any:
+        """Return a number or text as it is, and what a node stands for."""
+        self.spend(self.COST + (len(node) if isinstance(node, (str, bytes)) else 0))
+        if not isinstance(node, Node):
+            if isinstance(node, (list, dict)):
+                raise OpValueError("set_states: the structure is not that of states of an optimizer")
+            return node
+        if depth > self.DEEPEST:
+            raise OpValueError(
+                f"set_states: values that lie {depth} deep in each other; at most {self.DEEPEST} are expected"
+            )
+        kind, content = node.kind, node.content
+        if kind == "array":
+            return self.array(node)
+        if kind in ("tuple", "list"):
+            items = [self.value(item, depth + 1) for item in content]
+            return tuple(items) if kind == "tuple" else items
+        if kind == "dict":
+            return {_key(self.value(k, depth + 1)): self.value(v, depth + 1) for k, v in content}
+        if kind in ("optimizer", "scheduler"):
+            name, attributes = content
+            return _made(kind, name, self.value(attributes, depth + 1))
+        raise OpValueError(f"set_states: {node} is among the values, which states of an optimizer do not have")
+
+    def array(self, node: Node) -> NDArray | None:
+        """Return an array of a file, or of a record in a pickle; the same one for the same node."""
+        record = node.content
+        if record is None:
+            return None
+        if isinstance(record, str):
+            found = self.arrays[record]
+            self.spend(getattr(found, "_values", found).nbytes)
+            return found
+        self.spend(len(record))
+        if id(node) not in self.loaded:
+            made = self.loaded[id(node)] = of_record(record, max(self.rows, 0))
+            self.rows -= 8 * made.shape[0] if made is not None and made.stype == "csr" else 0
+        return self.loaded[id(node)]
+
+
+def _key(key: Any) -> Any:
+    """Return a key of a dict; not an integer that others could be made to collide with, which takes quadratic time."""
+    if isinstance(key, int) and abs(key) >= sys.hash_info.modulus:
+        raise OpValueError(f"set_states: the key {shown(key)} is no index")
+    return key
+
+
+def _made(kind: str, name: Any, attributes: Any) -> Any:
+    """Return an optimizer or scheduler with attributes, which must not hide its methods."""
+    found = (_optimizer if kind == "optimizer" else _scheduler)(name)
+    for attribute in attributes:
+        if not isinstance(attribute, str) or callable(getattr(found, attribute, None)):
+            raise OpValueError(f"set_states: {shown(attribute)} is no attribute of {found.__name__}")
     made = found.__new__(found)
-    attributes = _whole(content[1], arrays)
     made.__setstate__(attributes) if kind == "optimizer" else vars(made).update(attributes)
     return made
 
@@ -104,7 +172,9 @@ def _whole(value: Any, arrays: Any) -> Any:
 def _optimizer(name: str) -> type:
     found = Optimizer.opt_registry.get(name.lower())
     if found is None:
-        raise OpValueError(f"set_states: optimizer {name!r} is not registered; import the module that registers it")
+        raise OpValueError(
+            f"set_states: optimizer {shown(name)} is not registered; import the module that registers it"
+        )
     return found
 
 
@@ -115,65 +185,12 @@ def _scheduler(name: str) -> type:
         if one.__name__ == name:
             return one
         waiting += one.__subclasses__()
-    raise OpValueError(f"set_states: there is no LRScheduler {name!r}; import the module that defines it")
-
-
-# ---- MXNet's pickles -------------------------------------------------------------------------------------------------
-class _Array:
-    """An array in a pickle: the one record of a ``.params`` file."""
-
-    def __init__(self, *nothing: Any):
-        self.content: NDArray | None = None
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        if state.get("handle") is not None:
-            whole = struct.pack("<QQQ", 0x112, 0, 1) + bytes(state["handle"]) + struct.pack("<Q", 0)
-            self.content = nd.load_frombuffer(whole)[0]  # type: ignore[index]
-
-
-def _scalar(dtype: np.dtype, content: bytes) -> Any:
-    return np.frombuffer(content, dtype, 1)[0].item() if dtype.kind in "biuf" else None
-
-
-#: What a pickle may call besides: numbers of NumPy's, and bytes as pickles of several ages have them.
-_PLAIN = {
-    ("builtins", "bytearray"): bytearray, ("__builtin__", "bytearray"): bytearray, ("numpy", "dtype"): np.dtype,
-    ("numpy", "scalar"): _scalar, ("_codecs", "encode"): lambda text, encoding: text.encode("latin-1"),
-}  # fmt: skip
-
-
-class _Unpickler(pickle.Unpickler):
-    """Makes arrays, optimizers and schedulers, and nothing else."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module.startswith("mxnet.ndarray") and name in ("NDArray", "_ndarray_cls"):
-            return _Array
-        if module.startswith("mxnet.optimizer"):
-            return _optimizer(name)
-        if module == "mxnet.lr_scheduler":
-            return _scheduler(name)
-        if (module.partition(".")[0], name) in _PLAIN:
-            return _PLAIN[module.partition(".")[0], name]
-        raise OpValueError(f"set_states: the pickle asks for {module}.{name}, which states of an optimizer do not need")
-
-
-def _unpickled(content: bytes) -> Any:
-    try:
-        return _Unpickler(io.BytesIO(content), encoding="latin-1").load()
-    except MXNetError:
-        raise
-    except Exception as problem:  # what a damaged pickle raises can be anything
-        raise OpValueError(f"set_states: a pickle that cannot be read ({problem!r})") from problem
+    raise OpValueError(f"set_states: there is no LRScheduler {shown(name)}; import the module that defines it")
 
 
 def _split(found: Any) -> tuple[dict[Any, Any], Optimizer | None]:
+    """Return states and optimizer: a pair of them, or as MXNet pickles them, the states alone."""
     states, optimizer = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
     if not isinstance(states, dict) or not (optimizer is None or isinstance(optimizer, Optimizer)):
-        raise OpValueError(f"set_states: the pickle holds {shown(found)}, no states of an optimizer")
-    return {index: _arrays(state) for index, state in states.items()}, optimizer
-
-
-def _arrays(state: Any) -> Any:
-    if isinstance(state, (tuple, list)):
-        return type(state)(_arrays(one) for one in state)
-    return state.content if isinstance(state, _Array) else state
+        raise OpValueError(f"set_states: the bytes hold {shown(found)}, no states of an optimizer")
+    return states, optimizer

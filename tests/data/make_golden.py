@@ -10,7 +10,9 @@ What MXNet 1.9.1 no longer writes (records of older versions, a graph of MXNet 0
 loaded with MXNet before it is kept. ``NAME.upgraded.json`` is what MXNet makes of the old ``NAME.json``.
 """
 
+import base64
 import json
+import pickle
 import struct
 from pathlib import Path
 
@@ -244,8 +246,64 @@ def make_networks():
         save(f"{make.__name__}.params", kept | {"head": head, "output": output})
 
 
+#: Optimizers whose states are kept, with their parameters; a name may be followed by how the weights are stored.
+OPTIMIZERS = {
+    "sgd": {"momentum": 0.9}, "sgd float16": {"momentum": 0.9}, "sgd row_sparse": {"momentum": 0.9}, "signum": {}, "ftml": {},
+    "lars": {"momentum": 0.9}, "lbsgd": {"momentum": 0.9, "batch_scale": 3}, "lamb": {}, "dcasgd": {}, "adagrad": {},
+    "nag": {"momentum": 0.9}, "adam": {}, "adam float16": {}, "adam row_sparse": {}, "rmsprop": {"centered": True},
+    "adadelta": {}, "ftrl": {}, "adamax": {"clip_gradient": np.float32(0.5)}, "nadam": {}, "ccsgd": {"momentum": 0.5},
+    "test": {}, "sgld": {}, "groupadagrad": {},
+}  # fmt: skip
+SCHEDULERS = {
+    "sgd": lambda: mx.lr_scheduler.FactorScheduler(1, 0.5), "ftrl": lambda: mx.lr_scheduler.PolyScheduler(10, 0.3),
+    "adam": lambda: mx.lr_scheduler.MultiFactorScheduler([1, 2], 0.5, warmup_steps=1),
+    "nag": lambda: mx.lr_scheduler.CosineScheduler(10, 0.1, np.float32(0.01)),
+}  # fmt: skip
+
+
+def make_states():
+    """Write states (and optimizers) after two steps as MXNet pickles them, the weights then and after a third step."""
+    rng = np.random.RandomState(3)
+    weights = [rng.randn(3, 2).astype("float32"), rng.randn(4, 1).astype("float32")]
+    grads = [[rng.randn(*w.shape).astype("float32") for w in weights] for _ in range(3)]
+    net = sym.FullyConnected(
+        sym.Variable("d"), sym.Variable("a_weight", lr_mult=0.5), sym.Variable("b_bias"), num_hidden=3
+    )
+    kept = {}
+    for case, params in OPTIMIZERS.items():
+        name, _, stored = case.partition(" ")
+        more = {} if name == "groupadagrad" else {"wd": 0.01}
+        more |= {"lr_scheduler": SCHEDULERS[case]()} if case in SCHEDULERS else {"learning_rate": np.float64(0.125)}
+        more["multi_precision"] = stored == "float16"
+        optimizer = mx.optimizer.create(name, param_idx2name={0: "a_weight", 1: "b_bias"}, sym=net, **more, **params)
+        update = mx.optimizer.get_updater(optimizer)
+
+        def held(array, stored=stored):
+            array = nd.array(array, dtype="float16" if stored == "float16" else "float32")
+            return array.tostype("row_sparse") if stored == "row_sparse" else array
+
+        own = [held(w) for w in weights]
+        for step in grads[:2]:
+            _update(update, own, map(held, step))
+        protocols = range(6) if case in SCHEDULERS or stored else [4]
+        pickles = [pickle.dumps((update.states, update.optimizer), protocol) for protocol in protocols]
+        pickles += [update.get_states(dump_optimizer=False)]
+        before = [w.asnumpy().tolist() for w in own]
+        _update(update, own, map(held, grads[2]))
+        kept[case] = [[base64.b64encode(p).decode() for p in pickles], before, [w.asnumpy().tolist() for w in own]]
+    text = json.dumps({"grads": [g.tolist() for g in grads[2]], "cases": kept}, indent=0)
+    (HERE / "states.json").write_text(text + "\n")
+
+
+def _update(update, weights, grads):
+    for index, (weight, grad) in enumerate(zip(weights, grads)):
+        several = update.aggregate_updates
+        update([index] if several else index, [grad] if several else grad, [weight] if several else weight)
+
+
 if __name__ == "__main__":
     make_params()
     make_symbols()
     make_control_flow()
     make_networks()
+    make_states()
