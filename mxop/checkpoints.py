@@ -12,6 +12,7 @@ from typing import Any
 from . import ndarray as nd
 from . import symbol as sym
 from .context import cpu
+from .errors import OpValueError
 from .ndarray import NDArray
 from .symbol import Symbol
 
@@ -60,6 +61,8 @@ def load_params(prefix: str, epoch: int) -> tuple[dict[str, NDArray], dict[str, 
     arrays = nd.load(name)
     if not arrays:
         logging.warning("Params file '%s' is empty", name)
+    elif isinstance(arrays, list):
+        raise OpValueError(f"load_params: the arrays of {name!r} have no names")
     for key, array in dict(arrays).items():
         kind, _, key = key.partition(":")
         if kind in found:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from .errors import MXNetError, OpTypeError, OpValueError, shown
+from .errors import MXNetError, OpTypeError, OpValueError, OutOfMemoryError, shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,6 +57,22 @@ class reporting:
         if isinstance(problem, OSError) and not isinstance(problem, MXNetError):
             error = MissingFileError if isinstance(problem, FileNotFoundError) else FileError
             raise error(f"{self.function}: {self.path!r}: {problem.strerror or problem}") from problem
+        if isinstance(problem, MemoryError) and not isinstance(problem, MXNetError):
+            raise OutOfMemoryError(f"{self.function}: {self.path!r} does not fit in memory") from problem
+
+
+def reading(path: str, mode: str = "rb", **how: Any) -> IO[Any]:
+    """Open a file to read it.
+
+    Raises
+    ------
+    OSError
+        For a device, which may have no end (``/dev/zero``), and for a pipe, which may wait for a writer for ever.
+    """
+    kind = os.stat(path).st_mode
+    if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+        raise OSError(errno.EINVAL, "a device or a pipe, which may have no end; expected a file")
+    return open(path, mode, **how)
 
 
 def cache_folder(what: str, given: str | os.PathLike | None = None) -> Path:

@@ -1,7 +1,8 @@
 """How much a few bytes of a file, or one parameter of a call, may grow to.  Imports :mod:`mxop.errors` only.
 
-A graph of 150 bytes can ask for a node of 100,000,000 outputs, a sparse array of 88 bytes for any number of rows. Whoever
-means it raises the limit, by an environment variable or, where a function has one, by an argument.
+A graph of 150 bytes can ask for a node of 100,000,000 outputs, a sparse array of 88 bytes for any number of rows; gzip packs
+a thousand zeros into a byte. Whoever means it raises the limit, by an environment variable or, where a function has one, by an
+argument.
 """
 
 from __future__ import annotations
@@ -65,8 +66,14 @@ def graph_outputs(nbytes: int) -> int:
 
 
 def dense_bytes(nbytes: int) -> int:
-    """Return how many bytes the sparse arrays of a file of `nbytes` bytes may take where they were never filled."""
+    """Return to how many bytes a file of `nbytes` bytes may unpack, or empty rows of its sparse arrays take."""
     return max(setting(_DENSE, _DENSE_DEFAULT), _DENSE_GROWTH * nbytes)
+
+
+def too_packed(who: str, allowed: int) -> OpValueError:
+    """Return the error for a packed file that holds too much."""
+    return OpValueError(f"{who} unpacks to more than {allowed} bytes, which are allowed; the environment variable {_DENSE} "
+                        "says how many")  # fmt: skip
 
 
 def too_dense(needed: int, allowed: int) -> OpValueError:

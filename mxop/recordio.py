@@ -6,6 +6,7 @@ the magic word is among the bytes, at such a multiple, the record is cut there, 
 
 from __future__ import annotations
 
+import os
 import struct
 from collections import namedtuple
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .errors import MissingPackageError, MXNetError, OpLookupError, OpTypeError, OpValueError, shown
-from .files import path_of, reporting
+from .files import path_of, reading, reporting
 from .missing import hooks
 
 _MAGIC = struct.pack("<I", 0xCED7230A)
@@ -55,7 +56,7 @@ class MXRecordIO:
     def open(self) -> None:
         """Open the file at its begin; what was in one that is written is lost."""
         with reporting(type(self).__name__, self.uri):
-            self._file = open(self.uri, f"{self.flag}b")  # noqa: SIM115
+            self._file = open(self.uri, "wb") if self.writable else reading(self.uri)  # noqa: SIM115
         self.is_open = True
 
     def close(self) -> None:
@@ -76,6 +77,9 @@ class MXRecordIO:
         self.__dict__.update(state)
         if self.__dict__.pop("_was_open"):
             self.open()
+
+    def _size(self) -> int:
+        return os.fstat(self._file.fileno()).st_size
 
     def reset(self) -> None:
         """Go back to the begin."""
@@ -130,11 +134,10 @@ class MXRecordIO:
             return _WHOLE, None
         if len(head) == 8 and head[:4] == _MAGIC:
             which, length = divmod(struct.unpack("<I", head[4:])[0], 1 << 29)
-            if (which in (_WHOLE, _FIRST)) == first and which <= _LAST:
+            if (which in (_WHOLE, _FIRST)) == first and which <= _LAST and length <= self._size() - self._file.tell():
                 data = self._file.read(length)
                 self._file.read(-length % 4)
-                if len(data) == length:
-                    return which, data
+                return which, data
         raise OpValueError(
             f"{type(self).__name__}: {self.uri!r} has no record before byte {self._file.tell()}; is it whole?"
         )
@@ -166,11 +169,14 @@ class MXIndexedRecordIO(MXRecordIO):
             with reporting(type(self).__name__, self.idx_path):
                 self._index = open(self.idx_path, "w", encoding="utf-8")  # noqa: SIM115
             return
-        with reporting(type(self).__name__, self.idx_path), open(self.idx_path, encoding="utf-8") as lines:
+        size = self._size()
+        with reporting(type(self).__name__, self.idx_path), reading(self.idx_path) as lines:
             for number, line in enumerate(lines, 1):
                 try:
-                    key, place = line.rstrip("\n").split("\t")[:2]
-                    self.idx[self.key_type(key)] = int(place)
+                    key, place = line.decode().rstrip("\r\n").split("\t")[:2]
+                    if not 0 <= (at := int(place)) <= size:
+                        raise ValueError(f"a record at byte {shown(at)} of {size}")
+                    self.idx[self.key_type(key)] = at
                 except ValueError as problem:
                     raise OpValueError(f"MXIndexedRecordIO: {self.idx_path!r}, line {number}: {problem}") from None
         self.keys = list(self.idx)
@@ -267,8 +273,18 @@ def pack_img(header: tuple, img: np.ndarray, quality: int = 95, img_fmt: str = "
 
 def unpack_img(s: bytes, iscolor: int = -1) -> tuple[IRHeader, np.ndarray]:
     """Return header and image of a record; `iscolor` is OpenCV's."""
-    header, data = unpack(s)
-    return header, _cv2("unpack_img").imdecode(np.frombuffer(data, np.uint8), iscolor)
+    (header, data), cv2 = unpack(s), _cv2("unpack_img")
+    try:
+        image = cv2.imdecode(np.frombuffer(data, np.uint8), iscolor)
+    except cv2.error as problem:
+        raise OpValueError(
+            f"recordio.unpack_img: OpenCV cannot read the image of record {header.id}: {problem}"
+        ) from None
+    if image is None:
+        raise OpValueError(
+            f"recordio.unpack_img: the {len(data)} bytes of record {header.id} are no image that OpenCV knows"
+        )
+    return header, image
 
 
 __all__ = ["IRHeader", "MXIndexedRecordIO", "MXRecordIO", "pack", "pack_img", "unpack", "unpack_img"]

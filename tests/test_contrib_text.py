@@ -238,3 +238,16 @@ def test_loaders():
         mx.contrib.io.DataLoaderIter([])
     with pytest.raises(TypeError, match=r"expected \(data, label\)"):
         mx.contrib.io.DataLoaderIter([np.ones(3)])
+
+
+@pytest.mark.parametrize("kind, told", [
+    (zipfile.ZIP_BZIP2, "packed otherwise than by deflate"), (zipfile.ZIP_LZMA, "packed otherwise than by deflate"),
+    (zipfile.ZIP_DEFLATED, r"glove.6B.zip' unpacks to more than \d+ bytes"),
+])  # fmt: skip
+def test_archives_that_unpack_to_much(tmp_path, monkeypatch, kind, told):
+    (tmp_path / "glove").mkdir()
+    with zipfile.ZipFile(tmp_path / "glove" / "glove.6B.zip", "w", kind) as archive:
+        archive.writestr("glove.6B.50d.txt", "a 1 2\n" * (100_000 if kind == zipfile.ZIP_DEFLATED else 1))
+    monkeypatch.setenv("MXOP_MAX_DENSE_BYTES", "1000")
+    with pytest.raises(mx.MXNetError, match=told):
+        embedding.GloVe("glove.6B.50d.txt", str(tmp_path))

@@ -1,9 +1,11 @@
 """Iterators over files, and files of records, as MXNet 1.9.1 reads and writes them."""
 
 import gzip
+import os
 import pickle
 import random
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -221,3 +223,72 @@ def test_damaged_records_are_errors(tmp_path):
         except mx.MXNetError as problem:
             refused += "is it whole" in str(problem)
     assert refused > 50
+
+
+def test_files_that_unpack_to_much(tmp_path, monkeypatch):
+    """What a packed file may grow to is limited; one that is no idx file, or says that it is large, is not unpacked."""
+    packed = tmp_path / "x.gz"
+    packed.write_bytes(gzip.compress(bytes(1 << 20)))
+    with pytest.raises(mx.MXNetError, match=r"x\.gz' is no idx file"):
+        mx.io.MNISTIter(str(packed), str(packed))
+    content = idx(np.zeros((1 << 15, 4, 8), "uint8"))
+    packed.write_bytes(gzip.compress(content))
+    (tmp_path / "labels").write_bytes(idx(np.zeros(1 << 15, "uint8")))
+    assert mx.io.MNISTIter(str(packed), str(tmp_path / "labels")).provide_data[0].shape == (128, 1, 4, 8)
+    monkeypatch.setenv("MXOP_MAX_DENSE_BYTES", "1000")
+    with pytest.raises(mx.MXNetError, match=r"x\.gz' unpacks to more than \d+ bytes.*MXOP_MAX_DENSE_BYTES"):
+        mx.io.MNISTIter(str(packed), str(tmp_path / "labels"))
+    for rows in (b"0,0\n" * 100_000, b"1 0:1\n" * 100_000):
+        packed.write_bytes(gzip.compress(rows))
+        for make in (mx.io.CSVIter, mx.io.LibSVMIter):
+            with pytest.raises(mx.MXNetError, match="unpacks to more than"):
+                make(str(packed), (2,))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        mx.nd.load, mx.sym.load, lambda name: recordio.MXRecordIO(name, "r"),
+        lambda name: recordio.MXIndexedRecordIO(name, name, "r"), lambda name: mx.io.CSVIter(name, (2,)),
+        lambda name: mx.io.LibSVMIter(name, (2,)), lambda name: mx.io.MNISTIter(name, name), mx.init.Load,
+        mx.contrib.text.embedding.CustomEmbedding, mx.library.load,
+    ],
+)  # fmt: skip
+def test_devices_and_pipes_are_no_files(read, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("/dev/zero", str(tmp_path / "pipe"), str(tmp_path), str(tmp_path / "missing")):
+        with pytest.raises(mx.MXNetError, match=os.path.basename(name)):
+            read(name)
+
+
+def test_wrong_indices(tmp_path):
+    name = str(tmp_path / "x.rec")
+    writer = recordio.MXRecordIO(name, "w")
+    writer.write(b"record")
+    writer.close()
+    for line in (b"0\t\xff", b"\xff\t0", b"0\t-8", b"0\t17", b"0\t99999999999999999999", b"0", b"0\tx", b"x\t0"):
+        (tmp_path / "x.idx").write_bytes(b"1\t0\r\n" + line + b"\n")
+        with pytest.raises(mx.MXNetError, match=r"x\.idx', line 2"):
+            recordio.MXIndexedRecordIO(str(tmp_path / "x.idx"), name, "r")
+    (tmp_path / "x.idx").write_bytes("é\t0\r\n".encode())
+    assert recordio.MXIndexedRecordIO(str(tmp_path / "x.idx"), name, "r", str).read_idx("é") == b"record"
+
+
+def test_images_that_are_none(monkeypatch):
+    """OpenCV answers None or raises its own error."""
+
+    class Cv2:
+        error = type("error", (Exception,), {})
+
+        @staticmethod
+        def imdecode(data, iscolor):
+            if not data.size:
+                raise Cv2.error("!buf.empty()")
+            return None if data[0] else data
+
+    monkeypatch.setitem(sys.modules, "cv2", Cv2)
+    header = recordio.IRHeader(0, 1.0, 7, 0)
+    assert recordio.unpack_img(recordio.pack(header, b"\0\1"))[1].tolist() == [0, 1]
+    for data, message in ((b"", "cannot read the image of record 7"), (b"\1\2", "2 bytes of record 7 are no image")):
+        with pytest.raises(mx.MXNetError, match=message):
+            recordio.unpack_img(recordio.pack(header, data))

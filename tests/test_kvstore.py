@@ -64,6 +64,12 @@ def test_updater_and_optimizer(tmp_path):
         store.pushpull("w", nd.ones((2,)), out=out)
         after.append(out.asnumpy()[0])
     assert after == [-0.25, -1.0]  # the momentum, too, is that of the file
+    (tmp_path / "states").write_bytes(b"\x80\x04\x8e" + bytes([255] * 8))
+    for name in ("states", "missing", "/dev/zero", str(tmp_path)):
+        with pytest.raises(mx.MXNetError, match=f"load_optimizer_states: '.*{name}'"):
+            store.load_optimizer_states(str(tmp_path / name))
+    with pytest.raises(mx.MXNetError, match=r"save_optimizer_states: '.*no/states'"):
+        store.save_optimizer_states(str(tmp_path / "no" / "states"))
 
 
 def test_rows():

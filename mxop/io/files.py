@@ -10,16 +10,20 @@ import gzip
 import inspect
 import io
 import math
+import os
 import struct
+import zlib
+from array import array
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
 import numpy as np
 
+from .. import limits
 from .. import ndarray as nd
 from ..errors import OpTypeError, OpValueError, shown
-from ..files import path_of, reporting
+from ..files import path_of, reading, reporting
 from ..opdef.params import Bad, param_from, parse_shape
 from .base import DataBatch, DataDesc, DataIter, checked_size
 
@@ -51,26 +55,43 @@ def _parsed(parse: Callable, given: Any, what: str) -> Any:
         raise OpValueError(f"{what}={shown(given)}; expected {expected}") from None
 
 
-def _contents(fname: Any, function: str) -> bytes:
-    """Return what is in a file, unpacked if its name ends so."""
+def _contents(fname: Any, function: str, expected: Callable[[bytes], int] | None = None) -> bytes | bytearray:
+    """Return what is in a file, unpacked if its name ends so.
+
+    What a packed file grows to is limited.  `expected` returns how much it should be, by the first bytes, or raises.
+    """
     path = path_of(fname, function)
-    with reporting(function, path), (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
-        try:
+    with reporting(function, path), reading(path) as file:
+        if not path.endswith(".gz"):
             return file.read()
-        except (EOFError, gzip.BadGzipFile) as problem:
+        most = limits.dense_bytes(os.fstat(file.fileno()).st_size)
+        found, unpacking = bytearray(), gzip.GzipFile(fileobj=file)
+        try:
+            while part := unpacking.read(1 << 16):
+                found += part
+                needed = expected(part) if expected is not None and len(found) == len(part) else len(found)
+                if needed > most:
+                    raise limits.too_packed(f"{function}: {path!r}", most)
+        except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
             raise OpValueError(f"{function}: {path!r} is no whole gzip file: {problem}") from None
+        return found
 
 
 def read_idx(fname: Any, function: str = "read_idx") -> np.ndarray:
     """Return the array of unsigned bytes of a file in MNIST's format (idx), which may be packed (``.gz``)."""
-    data = _contents(fname, function)
-    dims = data[3] if len(data) > 3 else 0
-    if len(data) < 4 + 4 * dims or data[:3] != b"\0\0\x08":
-        raise OpValueError(f"{function}: {fname!r} is no idx file of bytes, which MNIST's are")
-    shape = struct.unpack(f">{dims}I", data[4 : 4 + 4 * dims])
-    if len(data) != 4 + 4 * dims + math.prod(shape):
-        raise OpValueError(f"{function}: {fname!r} has {len(data) - 4 - 4 * dims} bytes for an array of shape {shape}")
-    return np.frombuffer(data, np.uint8, offset=4 + 4 * dims).reshape(shape)
+
+    def shape_of(head: bytes) -> tuple[int, ...]:
+        dims = head[3] if len(head) > 3 else 0
+        if len(head) < 4 + 4 * dims or head[:3] != b"\0\0\x08":
+            raise OpValueError(f"{function}: {fname!r} is no idx file of bytes, which MNIST's are")
+        return struct.unpack(f">{dims}I", head[4 : 4 + 4 * dims])
+
+    data = _contents(fname, function, lambda head: math.prod(shape_of(head)))
+    shape = shape_of(data)
+    start = 4 + 4 * len(shape)
+    if len(data) != start + math.prod(shape) or len(shape) > 32:
+        raise OpValueError(f"{function}: {fname!r} has {len(data) - start} bytes for an array of shape {shape}")
+    return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
 
 
 class RowsIter(DataIter):
@@ -285,25 +306,26 @@ def _libsvm(fname: Any, width: int) -> tuple[Any, np.ndarray]:
     """Return the matrix and the labels of a file, whose lines may end with a remark (``#``)."""
     from scipy.sparse import csr_matrix
 
-    values, columns, ends, labels = [], [], [0], []
-    for number, line in enumerate(_contents(fname, "LibSVMIter").splitlines(), 1):
+    values, columns, ends, labels = array("f"), array("q"), array("q", [0]), array("f")
+    text = _contents(fname, "LibSVMIter").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    for number, line in enumerate(io.BytesIO(text), 1):
         words = line.partition(b"#")[0].split()
         if not words:
             continue
         try:
             labels.append(float(words[0]))
             pairs = [word.split(b":") for word in words[1:]]
-            columns += [int(column) for column, _ in pairs]
-            values += [float(value) for _, value in pairs]
-        except ValueError as problem:
+            columns.extend(int(column) for column, _ in pairs)
+            values.extend(float(value) for _, value in pairs)
+        except (ValueError, OverflowError) as problem:
             raise OpValueError(f"LibSVMIter: {fname!r}, line {number}: {problem}") from None
         if any(not 0 <= c < width for c in columns[ends[-1] :]):
             raise OpValueError(
                 f"LibSVMIter: {fname!r}, line {number}: a column is beyond 0...{width - 1}, which the shape says"
             )
         ends.append(len(values))
-    arrays = (np.array(values, "float32"), np.array(columns, "int64"), np.array(ends, "int64"))
-    return csr_matrix(arrays, shape=(len(labels), width)), np.array(labels, "float32")
+    arrays = (np.asarray(values), np.asarray(columns), np.asarray(ends))
+    return csr_matrix(arrays, shape=(len(labels), width)), np.array(labels)
 
 
 def _part(rows: int, parts: int, index: int, function: str) -> slice:
@@ -343,7 +365,7 @@ class MNISTIter(RowsIter):
             raise OpValueError(f"MNISTIter: {image!r} has shape {images.shape}, {label!r} {labels.shape}")
         part = _part(len(images), num_parts, part_index, "MNISTIter")
         order: Sequence[int] | slice = np.random.RandomState(seed).permutation(len(images))[part] if shuffle else part  # type: ignore[assignment]
-        data = images[order].astype("float32") * np.float32(1 / 256)
+        data = np.multiply(images[order], np.float32(1 / 256), dtype="float32")
         data = data.reshape(len(data), -1) if flat else data[:, None]
         if batch_size > len(data):
             raise OpValueError(f"MNISTIter: batch_size={batch_size} for {len(data)} images")

@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import ndarray as nd
 from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError, shown
+from ..files import path_of, reading, reporting
 from ..ndarray import NDArray
 from ..ndarray.sparse import BaseSparseNDArray
 from ..optimizer import Optimizer, get_updater
@@ -166,11 +167,19 @@ class KVStore(KVStoreBase):
 
     def save_optimizer_states(self, fname: str, dump_optimizer: bool = False) -> None:
         """Write the states of the optimizer to a file."""
-        Path(fname).write_bytes(self._states("save_optimizer_states").get_states(dump_optimizer))
+        states, path = self._states("save_optimizer_states"), path_of(fname, "save_optimizer_states")
+        with reporting("save_optimizer_states", path):
+            Path(path).write_bytes(states.get_states(dump_optimizer))
 
     def load_optimizer_states(self, fname: str) -> None:
         """Read the states of the optimizer from a file."""
-        self._states("load_optimizer_states").set_states(Path(fname).read_bytes())
+        updater, path = self._states("load_optimizer_states"), path_of(fname, "load_optimizer_states")
+        with reporting("load_optimizer_states", path), reading(path) as file:
+            content = file.read()
+        try:
+            updater.set_states(content)
+        except MXNetError as problem:
+            raise type(problem)(f"load_optimizer_states: {path!r}: {problem}") from None
 
     def barrier(self) -> None:
         """Wait for the other processes, of which there are none."""

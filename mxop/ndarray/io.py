@@ -15,7 +15,7 @@ from .. import limits
 from .._core import core
 from ..context import Context, current_context
 from ..errors import MXNetError, OpTypeError
-from ..files import path_of, reporting
+from ..files import path_of, reading, reporting
 from . import creation
 from .sparse.arrays import BaseSparseNDArray, restored
 
@@ -138,7 +138,7 @@ def load(fname: str | os.PathLike[str], *, max_bytes: int | None = None) -> list
         When the file is missing, damaged, or holds more than `max_bytes` allow.
     """
     fname = path_of(fname, "nd.load")
-    with reporting("nd.load", fname), open(fname, "rb") as file:
+    with reporting("nd.load", fname), reading(fname) as file:
         content = file.read()
     try:
         return load_frombuffer(content, max_bytes=max_bytes)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 import reprlib
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -176,9 +177,8 @@ def _parse_json(text: str | bytes):
     def unique(pairs):
         found = dict(pairs)
         if len(found) != len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise MXNetError(f"invalid symbol.json: the key {twice!r} occurs twice in one object")
+            twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+            raise MXNetError(f"invalid symbol.json: the key {reprlib.repr(twice)} occurs twice in one object")
         return found
 
     def refuse(constant):
@@ -280,7 +280,7 @@ def _node(value, where: str, depth: int) -> NodeData:
     old = {"attr", "param", "backward_source_id"}
     fields = _fields(value, where, {"op", "name", "inputs"}, {"attrs", "control_deps", "subgraphs"} | old)
     name = _text(fields["name"], f"{where}, field 'name'")
-    where = f"{where} ({name!r})"
+    where = f"{where} ({reprlib.repr(name)})"  # short: it is put together again for each input
     # Which of the three keys a file has depends on its age; an old one has parameters and attributes apart.
     attrs = {}
     for key in ("param", "attr", "attrs"):
@@ -305,7 +305,7 @@ def _check(graph: GraphData, where: str = "symbol.json", depth: int = 0) -> None
     if depth > _MAX_SUBGRAPH_DEPTH:
         _fail(where, f"subgraphs nested {depth} deep", f"at most {_MAX_SUBGRAPH_DEPTH}")
     for index, node in enumerate(graph.nodes):
-        _check_node(graph, index, node, f"{where}, node {index} ({node.name!r})", depth)
+        _check_node(graph, index, node, f"{where}, node {index} ({reprlib.repr(node.name)})", depth)
 
     at = f"{where}, field 'arg_nodes'"
     arg_nodes = _indices(graph.arg_nodes, at)

@@ -26,7 +26,7 @@ from ..errors import (
     shown,
     translated,
 )
-from ..files import path_of, reporting
+from ..files import path_of, reading, reporting
 from ..graph.arithmetic import Arithmetic, Row
 from ..graph.calls import split_call
 from ..graph.ir import Entry, Graph, Node, as_text, caller, single, variable
@@ -602,7 +602,7 @@ fromjson = load_json
 def load(fname: str, allow_missing: bool = False) -> Symbol:
     """Return the symbol in a JSON file; see :func:`load_json`."""
     fname = path_of(fname, "sym.load")
-    with reporting("sym.load", fname), open(fname, "rb") as file:
+    with reporting("sym.load", fname), reading(fname) as file:
         text = file.read()
     return load_json(text, allow_missing)
 

@@ -18,13 +18,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ... import limits
 from ...errors import MXNetError, OpValueError, shown
-from ...files import reporting
-
-try:
-    from lzma import LZMAError
-except ImportError:  # a Python that was built without it unpacks no such archives
-    LZMAError = zlib.error  # type: ignore[assignment,misc]
+from ...files import reading, reporting
 
 #: Characters of a line: a hundred times those of the longest vectors that are published.
 LONGEST = 1 << 20
@@ -57,17 +53,30 @@ def read(
 def _opened(path: str, encoding: str, archive: str | None) -> Iterator[Any]:
     try:
         if archive is None:
-            with open(path, encoding=encoding) as file:
+            with reading(path, "r", encoding=encoding) as file:
                 yield file
         else:
-            with zipfile.ZipFile(archive) as packed, packed.open(os.path.basename(path)) as file:
-                yield io.TextIOWrapper(file, encoding)
+            with reading(archive) as whole, zipfile.ZipFile(whole) as packed:
+                member, most = (
+                    packed.getinfo(os.path.basename(path)),
+                    limits.dense_bytes(os.fstat(whole.fileno()).st_size),
+                )
+                if member.file_size > most:  # of which zipfile returns no more
+                    raise limits.too_packed(f"embedding: {archive!r}", most)
+                if member.compress_type not in (
+                    zipfile.ZIP_STORED,
+                    zipfile.ZIP_DEFLATED,
+                ):  # others unpack without a limit
+                    raise OpValueError(f"embedding: {archive!r} is packed otherwise than by deflate; unpack it first")
+                with packed.open(member) as file:
+                    yield io.TextIOWrapper(file, encoding)
     except LookupError as problem:  # no such encoding, no such file in the archive
         raise OpValueError(f"embedding: {archive or path!r}: {problem.args[0]}") from None
     except MXNetError:
         raise
-    except (zipfile.BadZipFile, EOFError, RuntimeError, zlib.error, LZMAError, UnicodeDecodeError) as problem:
-        raise OpValueError(f"embedding: {archive!r} is no zip file that can be read: {problem}") from None
+    except (zipfile.BadZipFile, EOFError, RuntimeError, zlib.error, ValueError) as problem:
+        what = "is no zip file that can be read" if archive else "cannot be read"
+        raise OpValueError(f"embedding: {archive or path!r} {what}: {problem}") from None
 
 
 class _Table:
