@@ -124,14 +124,14 @@ def isa_extensions() -> list[Extension]:
             f"mxop: MXOP_BUILD_CPU={' '.join(chosen)!r}; the instruction sets of this machine are {', '.join(levels)}"
         )
     levels = {name: flags for name, flags in levels.items() if not chosen or name in chosen}
-    template = (KERNELS / "instructions.pyx.in").read_text()
+    template = (KERNELS / "instructions.pyx.in").read_text(encoding="utf-8")
     headers = [str(p.relative_to(ROOT)) for p in sorted((KERNELS / "include").glob("*.h"))]
     result = []
     for name, flags in levels.items():
         source = KERNELS / f"_isa_{name}.pyx"
         text = template.replace("@ISA@", name)
-        if not source.exists() or source.read_text() != text:
-            source.write_text(text)
+        if not source.exists() or source.read_text(encoding="utf-8") != text:
+            source.write_text(text, encoding="utf-8")
         sources = [f"mxop/_kernels/_isa_{name}.pyx"]
         extension = Extension(f"mxop._kernels._isa_{name}", sources, depends=headers, include_dirs=[INCLUDE])
         extension.own_flags = [*flags, *MODEST]
@@ -255,7 +255,7 @@ class Build(build_ext):
             folder = tempfile.mkdtemp()
             try:
                 source = Path(folder) / "probe.c"
-                source.write_text(text)
+                source.write_text(text, encoding="utf-8")
                 objects = self.compiler.compile([str(source)], output_dir=folder, extra_postargs=compile_flags)
                 self.compiler.link_executable(objects, str(Path(folder) / "probe"), extra_postargs=link_flags)
             except Exception:  # whatever the compiler raises means that these flags do not work

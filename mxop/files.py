@@ -6,6 +6,7 @@ import errno
 import os
 import stat
 import sys
+from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Any
 
 from .errors import MXNetError, OpTypeError, OpValueError, OutOfMemoryError, shown
@@ -80,21 +81,26 @@ def cache_folder(what: str, given: str | os.PathLike | None = None) -> Path:
 
     It is in `given`, or what the environment variable ``MXOP_CACHE_DIR`` names, or ``mxop`` in the user's cache folder.
     """
-    import tempfile  # as the next, it takes milliseconds
-    from pathlib import Path
+    from pathlib import Path  # which takes milliseconds
 
-    home = Path.home()
-    usual = {
-        "darwin": home / "Library" / "Caches",
-        "win32": Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")),
-    }.get(sys.platform, Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache"))
-    folder = Path(given or os.environ.get("MXOP_CACHE_DIR") or usual / "mxop") / what
+    below = {"darwin": "Library/Caches", "win32": "AppData/Local"}.get(sys.platform, ".cache")
+    users = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
     try:
+        folder = Path(given or os.environ.get("MXOP_CACHE_DIR") or Path(users or Path.home() / below, "mxop")) / what
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
             return folder.resolve()
-    except OSError:
+    except (OSError, RuntimeError):  # the second where nobody knows the user's home
         pass
+    return _own_folder(what)
+
+
+@lru_cache(None)
+def _own_folder(what: str) -> Path:
+    """Return a folder of this process."""
+    import tempfile
+    from pathlib import Path
+
     return Path(tempfile.mkdtemp(prefix="mxop-"))
 
 
@@ -104,6 +110,6 @@ def write_whole(file: Path, text: str) -> None:
 
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, fresh = tempfile.mkstemp(dir=file.parent)
-    with os.fdopen(handle, "w") as stream:
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
         stream.write(text)
     os.replace(fresh, file)

@@ -1,8 +1,10 @@
 """What all tests share: tests for a GPU run only where there is one, and settings are put back after each test."""
 
+import os
 import sys
 
 import numpy as np
+import processes
 import pytest
 from cuda_compilers import find_host
 
@@ -10,6 +12,9 @@ import mxop as mx
 from mxop._core import kinds, launched, plans
 from mxop._gpu import compiled, device, launch
 from mxop._kernels import instruction_sets, interp, memory, team
+
+if "site-packages" not in processes.ROOT:  # built in place: what tests start imports this copy, wherever it runs
+    os.environ["PYTHONPATH"] = os.pathsep.join(p for p in (processes.ROOT, os.environ.get("PYTHONPATH")) if p)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -1,5 +1,6 @@
 """``python -m mxop``: each command, on good and on bad input."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -102,7 +103,7 @@ def _files(folder):
         "wild.npy": "is damaged",
         "plain.npy": "is not an .npy file",
         "nothing.npy": "is not an .npy file",
-        "missing.npy": "No such file",
+        "missing.npy": os.strerror(errno.ENOENT),
         ".": "is a folder",
     }
 

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -218,7 +219,7 @@ capsule = PyCapsule_New(<void*>twice, "mxop.kernel", NULL)
 @pytest.mark.skipif(find_spec("Cython") is None, reason="needs Cython")
 def test_a_function_of_cython(own, tmp_path):
     (tmp_path / "twice.pyx").write_text(CYTHON)
-    env = os.environ | {"CFLAGS": f"-O1 -w -I{mx.get_include()}", "CC": COMPILER}
+    env = os.environ | {"CFLAGS": f"-O1 -w -I{shlex.quote(mx.get_include())}", "CC": COMPILER}
     code = "from setuptools import setup; from Cython.Build import cythonize; setup(ext_modules=cythonize('twice.pyx'))"
     subprocess.run(
         [sys.executable, "-c", code, "build_ext", "--inplace"], cwd=tmp_path, env=env, check=True, capture_output=True

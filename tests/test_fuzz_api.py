@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mxop as mx
@@ -42,5 +43,8 @@ def test_the_fuzz_finds_what_it_looks_for(monkeypatch):
     assert fuzzing.verdict(mx.MXNetError("ours")) is None
     assert fuzzing.verdict(TypeError("f() takes 1 positional argument but 2 were given")) is None
     assert fuzzing.verdict(ValueError("invalid literal for int()")) == "ValueError: invalid literal for int()"
+    assert fuzzing.is_ours(mx.__file__) and fuzzing.is_ours("mxop/_core/array.pyx")
+    assert not fuzzing.is_ours(os.path.join(os.sep, "clones", "mxop", "tests", "fuzzing.py"))
+    assert not fuzzing.is_ours(np.__file__)
     monkeypatch.setattr(fuzzing, "FAMILIES", [lambda draw: [].index(draw.anything())])
     assert "ValueError" in fuzzing.case(1, 1) and "not in list" in fuzzing.case(1, 1)

@@ -10,6 +10,7 @@ from libraries_util import COMPILER, COMPILERS, SOURCES, library, needs_compiler
 from processes import run_python
 
 import mxop as mx
+from mxop.files import cache_folder
 
 TWICE = """
 using namespace mxnet::ext;
@@ -81,7 +82,11 @@ def test_several_files_make_one_library(library, tmp_path):  # noqa: F811
 
 
 @needs_compiler
-def test_what_is_built_is_found_again(tmp_path, cache, capsys):
+@pytest.mark.parametrize("folder", ["plain", "a place #1 $ü"])
+def test_what_is_built_is_found_again(tmp_path, cache, capsys, folder):
+    """Also where compilers write the folder's name in the quotes of make."""
+    tmp_path /= folder
+    tmp_path.mkdir()
     source, header = tmp_path / "a.c", tmp_path / "a.h"
     header.write_text("#define VALUE 1\n")
     source.write_text('#include "a.h"\nint value(void) { return VALUE; }\n')
@@ -160,4 +165,15 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     monkeypatch.setenv("MXOP_CACHE_DIR", str(blocked))
     source = tmp_path / "a.c"
     source.write_text("int value(void) { return 1; }\n")
-    assert Path(mx.library.build(source)).is_file()
+    first = mx.library.build(source)
+    assert Path(first).is_file() and mx.library.build(source) == first
+
+
+def test_a_user_without_a_home(monkeypatch):
+    """As in containers whose user has a number and no name."""
+    for name in ("HOME", "USERPROFILE", "XDG_CACHE_HOME", "LOCALAPPDATA", "MXOP_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)  # what it does where nobody knows
+    folder = cache_folder("of_a_test")
+    assert folder.is_dir() and folder.is_absolute() and folder.name.startswith("mxop-")
+    assert cache_folder("of_a_test") == folder

@@ -331,11 +331,13 @@ def in_folder(folder, *arguments, path=None):
 
 
 def test_source_tree_hands_over_to_the_installed_copy(source_tree):
-    code = "import mxop, mxop.symbol, mxop.nd; print(mxop.__file__, mxop.symbol.__file__, mxop.__spec__.origin)"
+    code = (
+        "import mxop, mxop.symbol, mxop.nd; print(mxop.__file__, mxop.symbol.__file__, mxop.__spec__.origin, sep='\\n')"
+    )
     done = in_folder(source_tree, "-c", code, path=PACKAGE.parent)
     assert done.returncode == 0, done.stderr
     files = [PACKAGE / "__init__.py", PACKAGE / "symbol" / "__init__.py", PACKAGE / "__init__.py"]
-    assert done.stdout.split() == [str(f) for f in files]
+    assert done.stdout.splitlines() == [str(f) for f in files]
     done = in_folder(source_tree, "-m", "mxop", "info", "quadratic", path=PACKAGE.parent)
     assert done.returncode == 0 and "_contrib_quadratic" in done.stdout, done.stderr
     done = in_folder(source_tree, "-m", "mxop", "doctor", path=PACKAGE.parent)

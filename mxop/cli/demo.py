@@ -73,7 +73,7 @@ def load_user_file() -> None:
     """Show the user's file and import it, as any program would."""
     _heading("An operator is a function")
     print(f"{USER_FILE}:\n")
-    print("\n".join(f"    {line}".rstrip() for line in USER_FILE.read_text().splitlines()))
+    print("\n".join(f"    {line}".rstrip() for line in USER_FILE.read_text(encoding="utf-8").splitlines()))
     spec = importlib.util.spec_from_file_location("quadratic_user", USER_FILE)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

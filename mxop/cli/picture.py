@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from importlib.util import find_spec
 
@@ -27,6 +28,7 @@ def draw(path: str, title: str, x: np.ndarray, curves: Sequence[tuple[str, np.nd
     Stop
         When the file cannot be written.
     """
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # it warns of its own folders, which this does not need
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -133,7 +134,7 @@ def load_inline(
     cache = options.get("cache_dir")
     folder = cache_folder("libraries", cache) / "inline" / hashlib.sha256(text.encode()).hexdigest()[:16]  # type: ignore[arg-type]
     file = folder / f"{_checked_name(name)}.cc"
-    if not file.exists() or file.read_text() != text:
+    if not file.exists() or file.read_text(encoding="utf-8") != text:
         write_whole(file, text)
     path = build([file], name, flags, verbose=verbose, **options)  # type: ignore[arg-type]
     load(path, verbose=verbose)
@@ -162,7 +163,7 @@ def _key(command: list[str], files: list[Path]) -> str:
 def _find(folder: Path) -> Path | None:
     """Return the library that was built of the same contents."""
     try:
-        built = json.loads((folder / "built.json").read_text())
+        built = json.loads((folder / "built.json").read_text(encoding="utf-8"))
         library = folder / built["library"]
         if library.is_file() and all(_digest(Path(f)) == digest for f, digest in built["headers"].items()):
             return library
@@ -224,10 +225,9 @@ def _link_flags(command: list[str]) -> list[str]:
 
 def _headers(command: list[str], files: list[Path]) -> list[Path]:
     """Return the headers that the sources include, without the system's."""
-    done = subprocess.run(
-        [*command, "-MM", *_sources(files)], capture_output=True, text=True, errors="replace", check=False
-    )
-    found = [Path(word) for word in done.stdout.replace("\\\n", " ").split() if not word.endswith(":")]
+    done = subprocess.run([*command, "-MM", *_sources(files)], capture_output=True, check=False)
+    words = re.findall(r"(?:\\[ #]|\S)+", os.fsdecode(done.stdout).replace("\\\n", " "))  # quoted for make
+    found = [Path(re.sub(r"\\([ #])|\$(?=\$)", r"\1", word)) for word in words if not word.endswith(":")]
     return sorted({path.resolve() for path in found if path.is_file()} - set(files))
 
 
