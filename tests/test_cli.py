@@ -1,7 +1,9 @@
 """``python -m mxop``: each command, on good and on bad input."""
 
+import contextlib
 import errno
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, requires
@@ -13,10 +15,9 @@ import pytest
 
 import mxop as mx
 from mxop import distribution
-from mxop.cli import Stop, main
+from mxop.cli import Stop, demo, main
 from mxop.cli.doctor import OPTIONAL
 from mxop.cli.npy import read_floats
-from mxop.cli.timing import medians
 from mxop.opdef import registry
 
 HOME = str(Path(mx.__file__).parent.parent)
@@ -55,6 +56,27 @@ def test_demo_runs(tmp_path):
     drawn = (tmp_path / "mxop_demo.png").exists()
     assert drawn == (find_spec("matplotlib") is not None)
     assert drawn or distribution.install("plot") in done.stdout
+
+
+def test_the_demos_figures_are_those_of_work_that_was_done(tmp_path):
+    done = command("demo", "--size", "3e6", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = re.findall(r"^forward(?: and backward)? .*", done.stdout, re.M)
+    rates = [[float(rate) for rate in re.findall(r"([\d.]+) GB/s", row)] for row in rows]
+    assert len(rates) == 2 and all(0 < rate <= 1.5 * copy for *ways, copy in rates for rate in ways), rows
+    assert "too fast" not in done.stdout
+
+
+def test_the_demo_stops_at_work_that_was_not_done(monkeypatch):
+    """Whoever leaves the gradient to be computed later, or gives one that he kept, has no figure."""
+    monkeypatch.setattr(demo.mx.autograd, "record", contextlib.nullcontext)
+    values = np.ones(1000, "float32")
+    with pytest.raises(mx.MXNetError):
+        demo.show_speed(values, "nothing recorded")
+    monkeypatch.undo()
+    monkeypatch.setattr(mx.nd, "quadratic", lambda x, **_: mx.nd.array(values))
+    with pytest.raises(Stop, match="forward by mxop result 0: 1 where 6 is right, 100% of it wrong"):
+        demo.show_speed(values, "another operator")
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", ">f8"])
@@ -237,12 +259,6 @@ def test_output_may_be_cut_short(tmp_path):
         running.stdout.close()
         told = running.stderr.read()
     assert told == b"" and running.returncode == 0
-
-
-def test_medians_are_of_rounds_in_turn():
-    calls = []
-    found = medians({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, seconds=0.0)
-    assert calls == ["a", "b"] * 4 and set(found) == {"a", "b"}
 
 
 def test_a_header_that_claims_more_than_the_file_holds_takes_no_memory(tmp_path):

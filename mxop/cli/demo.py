@@ -15,7 +15,7 @@ import mxop as mx
 from mxop import test_utils
 
 from . import Stop, npy, picture
-from .timing import medians
+from .timing import Way, timed
 
 USER_FILE = Path(__file__).with_name("quadratic_user.py")
 DEFAULT_PICTURE = "mxop_demo.png"
@@ -205,29 +205,43 @@ def show_speed(values: np.ndarray, title: str) -> None:
     plain, x, ones = (mx.nd.array(v, dtype=values.dtype) for v in (values, values, head))
     x.attach_grad()
 
-    def forward_backward() -> None:
+    def restore() -> None:
+        plain[:] = x[:] = values
+
+    def forward_backward() -> tuple[mx.nd.NDArray, mx.nd.NDArray]:
         with mx.autograd.record():
             y = mx.nd.quadratic(x, a=A, b=B, c=C)
         y.backward(ones)
+        return y, x.grad
 
     def numpy_forward() -> np.ndarray:
-        return A * values * values + B * values + C
+        return values * (A * values + B) + C
 
     def numpy_forward_backward() -> tuple[np.ndarray, np.ndarray]:
         return numpy_forward(), head * (2 * A * values + B)
 
     rows = (
-        ("forward", 2, lambda: mx.nd.quadratic(plain, a=A, b=B, c=C), numpy_forward),
-        ("forward and backward", 5, forward_backward, numpy_forward_backward),
+        ("forward", 1, 2, lambda: mx.nd.quadratic(plain, a=A, b=B, c=C), numpy_forward),
+        ("forward and backward", 2, 5, forward_backward, numpy_forward_backward),
     )
-    print(f"{'':24}{'mxop':>22}{'NumPy':>22}{'ratio of time':>16}")
-    for label, passes, ours, theirs in rows:
-        with np.errstate(all="ignore"):
-            times = medians({"mxop": ours, "NumPy": theirs})
+    with np.errstate(all="ignore"):
+        expected = [wanted.astype(values.dtype) for wanted, _ in _expected(values)[:2]]
+    near = float(max(1e-5, 8 * np.finfo(values.dtype).eps))
+    print(f"{'':24}{'mxop':>23}{'NumPy':>23}{'ratio of time':>16}{'a copy':>14}")
+    for label, results, passes, ours, theirs in rows:
         moved = passes * values.nbytes
-        shown = "".join(f"{1e3 * t:10.3f} ms{moved / t / 1e9:5.1f} GB/s" for t in times.values())
-        print(f"{label:24}{shown}{times['mxop'] / times['NumPy']:16.3f}")
-    print("Medians of calls made in turn, their results newly allocated. GB/s counts each operand and result once.")
+        ways = {"mxop": Way(ours, restore), "NumPy": Way(theirs)}
+        with np.errstate(all="ignore"):
+            found = timed(ways, expected[:results], nbytes=moved, tolerance=near, limit=1.5, rounds=30)
+        for name, told in found.wrong.items():
+            _expect(f"{label} by {name} {told}", False)
+        seconds = found.seconds
+        shown = "".join(f"{1e3 * seconds[name]:10.3f} ms {moved / seconds[name] / 1e9:5.1f} GB/s" for name in ways)
+        copy = f"{moved / seconds['copy'] / 1e9:9.1f} GB/s" if "copy" in seconds else ""
+        doubt = f"  {' and '.join(found.too_fast)}: too fast to be true" if found.too_fast else ""
+        print(f"{label:24}{shown}{seconds['mxop'] / seconds['NumPy']:16.3f}{copy}{doubt}")
+    print("Medians of calls made in turn, their results newly allocated. GB/s counts each operand and result once; a copy is\n"
+          "of as many bytes.")  # fmt: skip
 
 
 def _count(n: int, what: str) -> str:
