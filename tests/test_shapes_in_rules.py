@@ -141,10 +141,77 @@ def test_the_tape_keeps_what_is_read():
     assert x.grad.asnumpy()[:3, 0].tolist() == [2, 2, 0]
 
 
-def test_what_has_no_shapes_says_so():
+def symbols(x, w):
+    """What reads shapes in its function, in its rule, or in the rule of a built-in; each by name, with two variables."""
+    return {
+        "composite": sym.test_shapes_scaled(x * x * w),
+        "rule": sym.test_shapes_first(x * x * w, rows=2),
+        "reduction": sym.norm(x * w, axis=1),
+        "two outputs": sym.Group([sym.test_shapes_scaled(sym.sin(x)), sym.test_shapes_first(x * w * w, rows=1)]),
+    }
+
+
+@pytest.mark.parametrize("name", ["composite", "rule", "reduction", "two outputs"])
+@pytest.mark.parametrize("shape", [None, (3, 4)])
+def test_symbolic_derivatives_of_every_order(name, shape):
+    """They are what calls on arrays give, whether a variable has a shape or first gets one when it is bound."""
+    x, w = sym.var("x", shape=shape), sym.var("w", shape=shape)
+    y = symbols(x, w)[name]
+    first = mx.graph.deriv(y, [x, w])
+    second = mx.graph.deriv(sym.sum(sym.square(first[0])) + sym.sum(first[1] * x), [x, w])
+    host = {"x": HOST, "w": HOST[::-1] + 1}
+    found = sym.load_json(sym.Group([*first, *second]).tojson()).bind(
+        mx.cpu(), {k: nd.array(v) for k, v in host.items()}
+    )
+
+    xs, ws = variable(host["x"]), variable(host["w"])
+    with autograd.record():
+        if name == "composite":
+            total = nd.test_shapes_scaled(xs * xs * ws).sum()
+        elif name == "rule":
+            total = nd.test_shapes_first(xs * xs * ws, rows=2).sum()
+        elif name == "reduction":
+            total = nd.norm(xs * ws, axis=1).sum()
+        else:
+            total = nd.test_shapes_scaled(nd.sin(xs)).sum() + nd.test_shapes_first(xs * ws * ws, rows=1).sum()
+        one = autograd.grad(total, [xs, ws], create_graph=True)
+        two = autograd.grad((one[0] * one[0]).sum() + (one[1] * xs).sum(), [xs, ws])
+    for got, want in zip(found.forward(), [*one, *two], strict=True):
+        np.testing.assert_allclose(got.asnumpy(), want.asnumpy(), rtol=2e-5, atol=1e-6)
+
+
+def test_a_deferred_derivative_is_a_symbol_like_any_other():
+    x, e = sym.var("x"), sym.var("e")
+    middle = x * x
+    found = mx.graph.deriv(sym.test_shapes_first(middle, rows=2), [middle, x], error=e)
+    graph = sym.Group(found)
+    assert graph.list_arguments() == ["x", "e"]
+    assert graph.infer_shape(x=(3, 4))[:2] == ([(3, 4), (2, 4)], [(3, 4), (3, 4)])
+    assert graph.infer_type(x="float64")[1] == [np.float64, np.float64]
+    weights = HOST[:2] + 2
+    by_middle, by_x = (a.asnumpy() for a in graph.eval(x=nd.array(HOST), e=nd.array(weights)))
+    want = np.concatenate([weights, np.zeros((1, 4))])
+    np.testing.assert_allclose(by_middle, want, rtol=1e-6)
+    np.testing.assert_allclose(by_x, want * 2 * HOST, rtol=1e-6)
+    executor = found[1].simple_bind(mx.cpu(), x=(3, 4), e=(2, 4))
+    executor.forward(is_train=True, x=nd.array(HOST), e=nd.array(weights))
+    executor.backward(nd.array(HOST))  # its gradient is of second order
+    np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), 2 * want * HOST, rtol=1e-6)
+    by_name = sym.test_shapes_scaled(x).gradient(["x"])
+    assert by_name.eval(x=nd.array(HOST))[0].asnumpy().tolist() == [[12] * 4] * 3
+    with pytest.raises(mx.MXNetError, match=r"x: \(unknown\); give them as keyword arguments"):
+        by_name.simple_bind(mx.cpu())
+
+
+def test_a_derivative_that_waits_for_shapes_must_not_draw(own):
+    @composite(random=True)
+    def test_shapes_drawn(F, x):
+        return F.reshape(x * F.random.uniform_like(x), shape=(x.size,))
+
+    own(test_shapes_drawn)
     x = sym.var("x")
-    with pytest.raises(mx.MXNetError, match=r"\.ndim of 'x' is not known yet.*in what is bound"):
-        mx.graph.deriv(sym.test_shapes_scaled(x), x)
+    with pytest.raises(mx.MXNetError, match="depends on the mode of a run, or draws numbers"):
+        mx.graph.deriv(sym.test_shapes_drawn(x), x)
 
 
 def test_what_f_has_is_the_same():

@@ -135,9 +135,10 @@ class Named(External):
     differentiable = True  # type: ignore[assignment]
 
     def __init__(
-        self, name: str, signature: Callable, make: Callable[[Named, Attrs, Sequence[Graph]], Bodied], used_by: str
-    ):
-        super().__init__(name, doc=signature.__doc__ or "")
+        self, name: str, signature: Callable, make: Callable[[Named, Attrs, Sequence[Graph]], Bodied], used_by: str,
+        **options: Any,
+    ):  # fmt: skip
+        super().__init__(name, doc=signature.__doc__ or "", **options)
         self._spec, self._make, self._used_by = Spec.of(name, signature), make, used_by
 
     def of(self, attrs: Attrs, bodies: Sequence[Graph]) -> Bodied:

@@ -113,15 +113,20 @@ def expand_ahead(who: str, graph: Graph) -> tuple[Graph, Moved]:
     """
     found = expand(graph, everything=False)
     forms = [_form(expand(in_mode(graph, mode), everything=False)[0]) for mode in (True, False) if has_mode(graph)]
+    if forms[:1] != forms[1:] or any(n.op is not None and not n.op.repeatable for n in found[0].nodes):
+        refuse_modes(who, graph, True)
+    return found
+
+
+def refuse_modes(who: str, graph: Graph, sure: bool = False) -> None:
+    """Raise for the first call that depends on the mode, or draws numbers; where that is `sure`, at least for the last call."""
     calls = [n for n in graph.nodes if n.op is not None]
-    unknown = [n for n in found[0].nodes if n.op is not None and not n.op.repeatable]
-    if forms[:1] != forms[1:] or unknown:
-        first = next((n for n in calls if not n.op.repeatable or has_mode(Graph([(n, 0)]))), calls[-1])
+    asking = [n for n in calls if not n.op.repeatable or n.op.spec.has_mode or any(map(has_mode, n.op.bodies))]
+    for node in asking or calls[-1:] * sure:
         raise OpValueError(
-            f"{who}: operator {first.op.name} ({first.name!r}) depends on the mode of a run, or draws numbers, which its "
+            f"{who}: operator {node.op.name} ({node.name!r}) depends on the mode of a run, or draws numbers, which its "
             "gradient must know: take that of a run, by executor.backward() or by autograd.grad in mx.graph.compiled"
         )
-    return found
 
 
 def _form(graph: Graph) -> list[tuple]:

@@ -1,6 +1,6 @@
 """Computations: symbols as functions of arrays; and derivatives of symbols.
 
-Imports :mod:`.executor`, :mod:`.gradient`, :mod:`.expand` and :mod:`.symbols`.
+Imports :mod:`.executor`, :mod:`.deferred` and :mod:`.symbols`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ from .. import dtypes
 from .._core import core
 from ..context import current_context
 from ..errors import OpTypeError, OpValueError, closest
-from ..opdef import registry
 from . import symbols
+from .deferred import derivatives
 from .executor import Executor
-from .expand import expand_ahead
 from .feeding import assign
-from .gradient import gradients
 from .infer import declared_type
 from .ir import Entry, Graph, Node, describe
 
@@ -182,17 +180,16 @@ def deriv(y: Any, x: Any, error: Any = None) -> Any:
     [24.0, 48.0]
     """
     wanted = list(x) if isinstance(x, (list, tuple)) else [x]
-    graph, moved = expand_ahead("deriv", Graph(symbols.entries_of(y)))
+    graph = Graph(symbols.entries_of(y))
     entries = [_one("deriv: x", item) for item in wanted]
-    weights = [None] * len(graph.outputs) if error is None else _weights(y, error)
     for node, _ in entries:
         _check_same(graph, node)
-    found = gradients(graph.outputs, weights, [moved.get(e, e) for e in entries])
-    result = [symbols.symbol([g or _zeros(e)]) for g, e in zip(found, entries, strict=True)]
+    weights = None if error is None else _weights(y, error)
+    result = [symbols.symbol([e]) for e in derivatives("deriv", graph.outputs, weights, entries)]
     return result if isinstance(x, (list, tuple)) else result[0]
 
 
-def _weights(y: Any, error: Any) -> Sequence[Entry | None]:
+def _weights(y: Any, error: Any) -> Sequence[Entry]:
     """Return the weights of each output, said to be of its shape."""
     if len(symbols.entries_of(y)) != len(symbols.entries_of(error)):
         raise OpTypeError(
@@ -200,11 +197,6 @@ def _weights(y: Any, error: Any) -> Sequence[Entry | None]:
         )
     F = symbols.namespace()
     return [F.elemwise_mul(F.ones_like(a), b)._entries[0] for a, b in zip(y, error, strict=True)]
-
-
-def _zeros(entry: Entry) -> Entry:
-    op = registry.get("zeros_like")
-    return Node(op, op.parse({}), (entry,), f"{entry[0].name}_no_gradient"), 0
 
 
 def _check_same(graph: Graph, node: Node) -> None:

@@ -11,12 +11,11 @@ from typing import Any
 
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError, closest, items
-from ..graph.expand import expand_ahead
+from ..graph.deferred import derivatives
 from ..graph.garbage import collected_later
-from ..graph.gradient import gradients
 from ..graph.infer import Known
 from ..graph.ir import Entry, Graph, Node, describe
-from ..opdef import infer, registry
+from ..opdef import infer
 from . import sparse_executor
 from .compose import compose
 from .inference import _checked_shape, _match, solve_shapes, solve_types
@@ -195,20 +194,14 @@ def _named(what: str, given: Any, names: list[str]) -> Any:
 def gradient(symbol: Any, wrt: Sequence[str]) -> list[Entry]:
     """See ``Symbol.gradient``."""
     wrt = [wrt] if isinstance(wrt, str) else items(wrt, "gradient: wrt")
-    graph, _ = expand_ahead("gradient", Graph(symbol._entries))
+    graph = Graph(symbol._entries)
     by_name = {n.name: n for n in graph.arguments()[0]}
     for name in wrt:
         if not isinstance(name, str) or name not in by_name:
             raise OpValueError(
                 f"gradient: {name!r} is no argument{closest(name, by_name)}; arguments: {', '.join(by_name)}"
             )
-    variables = [(by_name[name], 0) for name in wrt]
-    zero = registry.get("zeros_like")
-    found = gradients(graph.outputs, [None] * len(graph.outputs), variables)
-    return [
-        g or (Node(zero, zero.parse({}), (v,), f"{v[0].name}_no_gradient"), 0)
-        for g, v in zip(found, variables, strict=True)
-    ]
+    return derivatives("gradient", graph.outputs, None, [(by_name[name], 0) for name in wrt])
 
 
 def _names(nodes: list[Node], what: str) -> list[str]:
