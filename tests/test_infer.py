@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mxop as mx
-from mxop import sym
+from mxop import nd, sym
 from mxop.errors import OpValueError
 from mxop.graph import Graph, Shapes, Types
 from mxop.op import Of, composite, elementwise, kernel, unregister
@@ -335,3 +335,78 @@ def test_inputs_that_a_call_does_not_take_are_none(pairs):
     net = pairs(mx.sym.Variable("d"), shift=mx.sym.Variable("s"), weighted=False)
     assert net.eval(d=data, s=shift)[0].asnumpy().tolist() == [[13, 17]]
     assert pairs(data, weighted=False, shifted=False).asnumpy().tolist() == [[3, 7]]
+
+
+# ---- rules of composites in calls on arrays ----------------------------------------------------------------------------
+@pytest.mark.parametrize("planned", [True, False])
+def test_a_rule_of_a_composite_holds_in_calls_on_arrays(own, planned):
+    """It refuses what it refuses when bound, in the same words, also where the function inside would take it."""
+    asked = []
+
+    @composite(planned=planned)
+    def test_infer_scaled(F, data, scale):
+        return F.broadcast_mul(data, scale)
+
+    own(test_infer_scaled)
+
+    @test_infer_scaled.infer
+    def _(ins, outs):
+        asked.append(ins)
+        data = ins[0] or outs[0]
+        return [data, None if data is None else data[-1:]], [data]
+
+    data, scale = nd.ones((3, 4)), nd.ones(4) * 2
+    assert nd.test_infer_scaled(data, scale).asnumpy().tolist() == [[2] * 4] * 3
+    before = len(asked)
+    for _ in range(5):
+        nd.test_infer_scaled(data, scale)
+    assert len(asked) == before  # what was let pass is not looked at again
+    x, s = mx.sym.var("x"), mx.sym.var("s")
+    for shape in ((1,), (3, 4), (3, 1)):
+        text = rf"argument scale .*has \({shape[0]}.*; expected \(4,\)"
+        for _ in range(2):
+            with pytest.raises(mx.errors.OpValueError, match="operator test_infer_scaled: " + text):
+                nd.test_infer_scaled(data, nd.ones(shape))
+        with pytest.raises(mx.errors.OpValueError, match=text):
+            mx.sym.test_infer_scaled(x, s).bind(mx.cpu(), {"x": data, "s": nd.ones(shape)}).forward()
+    data.attach_grad()
+    with mx.autograd.record(), pytest.raises(mx.MXNetError, match="argument scale has"):
+        nd.test_infer_scaled(data, nd.ones(1))
+
+
+def test_a_rule_that_the_function_breaks(own):
+    @composite
+    def test_infer_broken(F, data):
+        return F.sum(data, axis=0) if float(data.asnumpy()[0, 0]) else data
+
+    own(test_infer_broken).infer(lambda ins, outs: (ins, ins))
+    assert nd.test_infer_broken(nd.zeros((2, 3))).shape == (2, 3)
+    with pytest.raises(mx.MXNetError, match=r"test_infer_broken: output has shape \(3,\) but the inputs give \(2, 3\)"):
+        nd.test_infer_broken(nd.ones((2, 3)))
+
+
+def test_a_rule_of_a_kernel_holds_in_calls_on_arrays(own):
+    @kernel
+    def test_infer_kernel(data, scale):
+        """Scaled."""
+
+    own(test_infer_kernel).infer(lambda ins, outs: ([ins[0], ins[0] and ins[0][-1:]], [ins[0]]))
+
+    @test_infer_kernel.cpu
+    def _(inputs, outputs):
+        outputs[0][:] = inputs[0] * inputs[1]
+
+    assert nd.test_infer_kernel(nd.ones((3, 4)), nd.ones(4)).shape == (3, 4)
+    with pytest.raises(mx.MXNetError, match=r"operator test_infer_kernel: argument scale has \(1,\); expected \(4,\)"):
+        nd.test_infer_kernel(nd.ones((3, 4)), nd.ones(1))
+
+
+def test_a_rule_that_asks_for_shapes_holds(own):
+    @composite
+    def test_infer_asking(F, data, scale):
+        return F.broadcast_mul(data, scale) * data.shape[0]
+
+    own(test_infer_asking).infer(lambda ins, outs: ([ins[0], ins[0] and ins[0][-1:]], [ins[0]]))
+    assert nd.test_infer_asking(nd.ones((3, 4)), nd.ones(4)).shape == (3, 4)
+    with pytest.raises(mx.MXNetError, match=r"operator test_infer_asking: argument scale has \(1,\); expected \(4,\)"):
+        nd.test_infer_asking(nd.ones((3, 4)), nd.ones(1))

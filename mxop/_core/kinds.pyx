@@ -23,6 +23,7 @@ from mxop._kernels.operands cimport MAX_DIMS, REQ_WRITE
 from mxop._core.array import as_numpy
 from mxop.errors import MXNetError, OpTypeError, translated
 from mxop.memo import SHAPES, keep
+from mxop.opdef import infer
 from mxop.opdef.above import ask
 from mxop.opdef.places import place
 
@@ -280,22 +281,27 @@ cdef object visible(object op, object attrs, int n_inputs, list results):
     return results[0] if n == 1 else results[:n]
 
 
-cdef int check_rules(object op, object attrs, object inputs) except -1:
-    """Let the rules for shapes and types that a composite was given raise, remembering what they let pass."""
+cdef list checked_by_rules(object op, object attrs, object inputs):
+    """Return the outputs' shapes, as far as the rules that a composite was given tell.
+
+    These raise for wrong inputs, and may ask for more than what is inside; if that fails too, the message has both.
+    """
     cdef Array a
     cdef tuple shapes = tuple([(<Array>a).shape_tuple() for a in inputs]), types = tuple([(<Array>a).dtype for a in inputs])
     cdef tuple key = (op, attrs, shapes, types, None, numpy_shapes())
-    if key not in _inferred:
-        n = op.num_outputs(attrs, len(shapes))
+    found = _inferred.get(key)
+    if found is None:
         try:
-            if op._infer is not None:
-                op._infer(list(shapes), [None] * n, **attrs)
-            if "infer_type" in op.__dict__:
-                op.infer_type(attrs, list(types), [-1] * n)
+            found = keep(_inferred, key, op.by_rules(attrs, list(shapes), list(types)), SHAPES)
+        except MXNetError as refused:
+            try:
+                run_function(op, inputs, attrs)
+            except MXNetError as problem:
+                refused.args = (f"{refused}; {problem}",)
+            raise
         except _KINDS as problem:
             raise translated.error(problem, f"operator {op.name}")
-        keep(_inferred, key, (), SHAPES)
-    return 0
+    return <list>found
 
 
 cdef object like_result(object op, object attrs, object out):
@@ -311,7 +317,8 @@ cdef object like_result(object op, object attrs, object out):
 cdef object run_composite(object op, object attrs, object inputs, object out, int req):
     """Call the operators of a composite; they record themselves unless the composite has a rule of its own."""
     cdef bint before = is_recording(), own_rule = before and op._gradient is not None
-    cdef list results, targets
+    cdef list results, targets, shapes
+    cdef Array a
     cdef Plan plan
     cdef int k
     if out is not None and not inputs and attrs.get("shape") == () and not numpy_shapes():
@@ -325,9 +332,10 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
             if not own_rule and (out is None or (plan.n_visible == 1 and results[0] is out)):
                 return results[0] if plan.n_visible == 1 else results[:plan.n_visible]
         else:
-            if op.has_rules:  # they may ask for more than what is inside
-                check_rules(op, attrs, inputs)
+            shapes = checked_by_rules(op, attrs, inputs) if op.has_rules else None
             results = returned(op, attrs, len(inputs), run_function(op, inputs, attrs))
+            if shapes is not None:
+                infer.agreed(op.name, op.output_names(attrs, len(inputs)), shapes, [(<Array>a).shape_tuple() for a in results])
     finally:
         set_recording(before)
     if out is not None:

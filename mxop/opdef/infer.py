@@ -124,6 +124,13 @@ def agreed(op_name: str, names: Sequence[str], found: list[Shape], given: Sequen
     return result
 
 
+def check_inputs(op_name: str, names: Sequence[str], found: Sequence[Shape], given: Sequence[Shape]) -> None:
+    """Raise unless the inputs of a call have the shapes that a rule found for them."""
+    for name, want, have in zip(names, found, given, strict=True):
+        if not compatible(want, tuple(have)):
+            raise OpValueError(f"operator {op_name}: argument {name} has {show(tuple(have))}; expected {show(want)}")
+
+
 def broadcast_shape(op_name: str, names: Sequence[str], shapes: Sequence[Shape]) -> Shape:
     """Return the shape that `shapes` broadcast to, NumPy's rule, as far as it is known."""
     if any(s is None for s in shapes):

@@ -366,9 +366,7 @@ class Operator:
         """Return shapes and types of the outputs of a call whose inputs are all known."""
         n = self.num_outputs(attrs, len(shapes))
         ins, out_shapes = self.infer_shape(attrs, list(shapes), [None] * n)
-        if list(map(tuple, ins)) != list(map(tuple, shapes)):
-            raise OpValueError(f"operator {self.name}: its infer rule says that the inputs have shapes {ins}; they have "
-                               f"{list(shapes)}")  # fmt: skip
+        infer.check_inputs(self.name, self.input_names(attrs, len(shapes)), ins, shapes)
         _, out_types = self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)
         for shape in out_shapes:
             if not infer.known(shape) and self.sized_by is None:
