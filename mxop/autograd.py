@@ -188,6 +188,16 @@ def get_symbol(x: NDArray) -> Any:
     """
     return ask("symbols")().recorded.to_symbol(x)
 
+    Examples
+    --------
+    >>> import mxop as mx
+    >>> x = mx.nd.array([1, 2])
+    >>> x.attach_grad()
+    >>> with mx.autograd.record():
+    ...     y = mx.nd.softmax(x) * 2
+    >>> mx.autograd.get_symbol(y).eval(var0=x)[0].asnumpy().tolist() == y.asnumpy().tolist()
+    True
+
 
 def differentiate_run(
     name: str,

@@ -203,7 +203,7 @@ cdef class Plan:
 cdef class Recorded:
     """A run of a plan on the tape: a :class:`Node` asks it as it asks a Function of the user."""
 
-    cdef Plan plan
+    cdef readonly Plan plan
     cdef list table, inputs
     cdef unsigned long long stamp
 

@@ -132,7 +132,12 @@ def origin(Array x):
 def parts(Node n):
     """Return (operator, attributes, parents, parents' outputs) of a recorded call, None for a variable; for tools."""
     if n.op is None:
-        if n.user is not None:
+        if n.user is None:
+            return None
+        op, attrs = getattr(n.user, "plan", None), None
+        if op is None:
+            op, attrs = getattr(n.user, "call", (None, None))
+        if op is None:
             raise MXNetError(f"{type(n.user).__name__} is a Function of the user, not an operator")
         return None
     attrs = filled_attrs(<ElementwiseCall>n.call, n.values) if isinstance(n.call, ElementwiseCall) else n.call

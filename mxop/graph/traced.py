@@ -108,7 +108,7 @@ class Plan(plans.Plan):
         draws: bool = False,
         gpu: int = -1,
     ):
-        self.draws, on_cpu = draws, gpu < 0
+        self.draws, self.source, on_cpu = draws, source, gpu < 0
         self.variables, self.specs, self.sought, self.described = variables, specs, sought, described
         self.passes = selected()
         # Once: what runs forward and what runs backward may have been prepared by two threads, and share their buffers.

@@ -32,8 +32,10 @@ ABSENT = frozenset({"as_np_ndarray", *(n for n in fluent.NAMES if registry.find(
 class _Moved:
     """Lets gradients flow back through a copy to another device or type, as autograd.Function does."""
 
-    def __init__(self, source: NDArray):
+    def __init__(self, source: NDArray, made: NDArray):
         self.context, self.dtype_code = source.context, source.dtype_code
+        op = registry.get("Cast")
+        self.call = op, op.parse({"dtype": made.dtype_code})  # what it is in a symbol
 
     def _backward(self, heads: list) -> list:
         back = as_in_context(heads[0], self.context)
@@ -71,7 +73,7 @@ def copyto(self: NDArray, other: Any) -> NDArray:
         raise OpTypeError(f"copyto takes an NDArray or a context, got {type(other).__name__}")
     core.copy(self, made)
     if tape.recording() and tape.tracked(self):
-        tape.record_user(_Moved(self), [self], [made])
+        tape.record_user(_Moved(self, made), [self], [made])
     return made
 
 

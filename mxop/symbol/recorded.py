@@ -9,7 +9,7 @@ from typing import Any
 
 from .._core import core, tape
 from ..errors import MXNetError, OpTypeError
-from ..graph.ir import Node, topological, variable
+from ..graph.ir import Entry, Node, topological, variable
 from .symbol import Symbol
 
 
@@ -23,7 +23,7 @@ def to_symbol(x: Any) -> Symbol:
             "autograd.get_symbol: the array was not recorded; call attach_grad() on an input and compute it inside "
             "autograd.record()"
         )
-    made: dict[Any, Node] = {}
+    made: dict[Any, list[Entry]] = {}  # the outputs of each call
     variables = 0
 
     def new_variable() -> Node:
@@ -34,17 +34,31 @@ def to_symbol(x: Any) -> Symbol:
     for number, node in enumerate(topological([head], _parents)):
         found = tape.parts(node)
         if found is None:
-            made[node] = new_variable()
+            made[node] = [(new_variable(), 0)]
             continue
         op, attrs, parents, outputs = found
         # an input without history is a constant of the recording: a variable of its own
-        inputs = tuple(
-            (made[parent], k) if parent is not None else (new_variable(), 0)
+        inputs = [
+            made[parent][k] if parent is not None else (new_variable(), 0)
             for parent, k in zip(parents, outputs, strict=True)
-        )
-        strings = op.spec.to_strings(attrs)
-        made[node] = Node(op, attrs, inputs, f"node_{number}", strings)
-    return Symbol(((made[head], output),))
+        ]
+        if attrs is None:
+            made[node] = _inside(op, inputs, f"node_{number}")
+        else:
+            new = Node(op, attrs, tuple(inputs), f"node_{number}", op.spec.to_strings(attrs))
+            made[node] = [(new, k) for k in range(new.n_outputs)]
+    return Symbol((made[head][output],))
+
+
+def _inside(plan: Any, inputs: list[Entry], name: str) -> list[Entry]:
+    """Return the outputs of the graph that a plan is made of, with these inputs."""
+    done: dict[Entry, Entry] = {(v, 0): entry for v, entry in zip(plan.variables, inputs, strict=True)}
+    calls = [node for node in plan.source.nodes if node.op is not None]
+    for number, node in enumerate(calls):
+        new = node.replaced(tuple(done[e] for e in node.inputs), name=f"{name}_{number}" if len(calls) > 1 else name)
+        new.control = tuple(done[c, 0][0] for c in node.control)
+        done |= {(node, k): (new, k) for k in range(node.n_outputs)}
+    return [done[e] for e in plan.source.outputs]
 
 
 def _parents(node: Any) -> list:
