@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ._core import core, tape
+from ._core.array import Forward, Reading, handed_to_host
 from .errors import MXNetError, OpTypeError, OpValueError, items, run_users
 from .missing import hooks
 from .nans import detect_nan
 from .opdef import registry
 from .opdef.above import ask
+from .opdef.external import keeps_numbers
 
 Dense = core.Dense
 NDArray = core.NDArray
@@ -185,8 +187,6 @@ def get_symbol(x: NDArray) -> Any:
     ------
     MXNetError
         When the array was not recorded, or a :class:`Function` took part.
-    """
-    return ask("symbols")().recorded.to_symbol(x)
 
     Examples
     --------
@@ -197,6 +197,8 @@ def get_symbol(x: NDArray) -> Any:
     ...     y = mx.nd.softmax(x) * 2
     >>> mx.autograd.get_symbol(y).eval(var0=x)[0].asnumpy().tolist() == y.asnumpy().tolist()
     True
+    """
+    return ask("symbols")().recorded.to_symbol(x)
 
 
 def differentiate_run(
@@ -208,6 +210,7 @@ def differentiate_run(
     heads: list,
     grads: list,
     train_mode: bool,
+    cell: Any = None,
 ) -> None:
     """Record ``run(inputs, outputs)`` and write the gradients of its outputs into `grads`.
 
@@ -228,11 +231,14 @@ def differentiate_run(
         Gradient with respect to each output.
     grads : list of (NDArray or None)
         What is computed: for each input, unless None.
+    cell : Cell, optional
+        Of an operator that keeps a state: says which arrays its forward made.
 
     Raises
     ------
     MXNetError
-        When a recorded array was handed to NumPy on the way: what was computed from it there has no gradient here.
+        When a recorded array was handed to NumPy on the way: what was computed from it there has no gradient here.  So it is
+        with what forward made, where the gradient goes through it.
     """
     again = is_recording()
     with pause(train_mode=train_mode):
@@ -240,12 +246,21 @@ def differentiate_run(
     with record(train_mode=train_mode):
         variables = [_variable(x, again) if v else x for x, v in zip(inputs, variable, strict=True)]
         before = tape.reads_by_host()
-        run(variables, outputs)
+        forward, reading = getattr(cell, "forward", None), None
+        if forward is None:
+            run(variables, outputs)
+        else:
+            seen = [x for x, v in zip(inputs, variable, strict=True) if v]
+            asked = [x for x, v, g in zip(variables, variable, grads, strict=True) if v and g is not None]
+            with Reading(forward, [], seen, asked, tape.Lost(name, tape.MADE)) as reading:
+                run(variables, outputs)
         if tape.reads_by_host() != before:
             raise MXNetError(
                 f"{name} cannot be differentiated: it handed a recorded array to NumPy (asnumpy, np.asarray), and what was "
                 f"computed from it there has no gradient; compute it with operators of mx.nd instead"
             )
+        if reading is not None and (reading.cut or cell.kept):
+            raise tape.Lost(name, tape.CUT if reading.cut else tape.KEPT_BY_HOST).error()
     tracked = [(o, h) for o, h in zip(outputs, heads, strict=True) if tape.tracked(o)]
     found: list = [None] * len(inputs)
     if tracked:
@@ -306,7 +321,8 @@ class Function:
     """A function with a gradient of its own: derive, and define ``forward`` and ``backward``.
 
     ``backward`` gets one gradient per output and returns one per input (None for zero).  When it calls operators inside a
-    recording scope (``create_graph=True``), it can be differentiated again.
+    recording scope (``create_graph=True``), it can be differentiated again: as far as it reads inputs, outputs and constants.
+    ``forward`` is not recorded, so a gradient through anything else that it made is an error.
 
     Examples
     --------
@@ -331,6 +347,8 @@ class Function:
         self._saved: tuple = ()
         self._used = False
         self._called: int | None = None  # when forward had run
+        self._made: Forward | None = None  # tells which arrays forward made, where it was recorded
+        self._kept = False  # whether it keeps what NumPy computed
 
     def save_for_backward(self, *args: Any) -> None:
         """Keep arrays for ``backward``, which finds them in ``saved_tensors``."""
@@ -358,8 +376,15 @@ class Function:
         if self._used:
             raise OpValueError(f"a {type(self).__name__} instance can be called once; make another for each call")
         self._used = True
+        recorded = [a for a in inputs if isinstance(a, Dense) and tape.tracked(a)] if is_recording() else []
         with pause(train_mode=is_training()):
-            found = self.forward(*inputs)
+            if recorded:
+                before = dict(vars(self))
+                with Forward(recorded) as self._made:
+                    found = self.forward(*inputs)
+                    self._kept = handed_to_host() and keeps_numbers(self, before)
+            else:
+                found = self.forward(*inputs)
         self._called = tape.moment()
         outputs = list(found) if isinstance(found, (list, tuple)) else [found]
         self._check("forward returned", outputs)

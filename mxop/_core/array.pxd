@@ -1,3 +1,5 @@
+from cpython.object cimport PyObject
+
 from mxop._kernels.operands cimport MAX_DIMS, Operand, Value
 from mxop._kernels.memory cimport Block
 
@@ -9,6 +11,23 @@ cdef enum:
 
 cdef class Node
 cdef class Array
+
+# A run of a user's forward.
+cdef class Forward:
+    cdef list inputs
+    cdef unsigned long long begun           # what it makes is allocated or written later
+    cdef readonly bint by_host              # it handed what it computed, or an input, to NumPy
+    cdef PyObject* outer
+
+# A run of a user's backward that is recorded.
+cdef class Reading:
+    cdef Forward forward
+    cdef list given, compared
+    cdef unsigned long long begun
+    cdef readonly list sources              # the inputs with a history
+    cdef readonly object lost               # what is asked for the gradient of an array that has none
+    cdef readonly bint cut                  # it differentiated something itself, and no record was made of that
+    cdef PyObject* outer
 
 # Counts writes to some memory; all arrays over it that descend from one share it.
 cdef class Watch:
@@ -73,7 +92,6 @@ cdef int fill_operand(Operand* operand, Array a) except -1
 cdef int broadcast_operand(Operand* operand, Array a, int ndim, const Py_ssize_t* shape) except -1
 cdef Block* wrapped(Array a, object owner) except NULL
 cdef int raise_readonly() except -1
-cdef void count_host_read() noexcept
 cdef long long host_reads(long long back_to=*) noexcept
 cdef unsigned long long stamp_now() noexcept
 cdef Array shape_of(Array a)
@@ -82,6 +100,15 @@ cdef Py_ssize_t signature_size(object inputs, bint strides) except -1
 cdef int write_signature(char* at, object inputs, int mode, bint strides, bint wants) except -1
 cpdef int touch(Array a, str writer) except -1
 cdef str changed_by(Array a, unsigned long long since)
+cdef int refuse_in_trace() except -1
+cdef bint is_making() noexcept
+cdef bint is_read_again() noexcept
+cdef bint depends(Array a) noexcept
+cdef bint has_history(Array a) noexcept
+cdef Reading reading_of(Array a)
+cdef int note_host_read(Array a) except -1
+cdef int settle_results(object inputs, list outputs, bint constant) except -1
+cdef int settle_from_host(Array made) except -1
 
 
 cdef void set_settle(settle_function function) noexcept

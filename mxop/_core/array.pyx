@@ -127,10 +127,11 @@ cdef class Array:
             raise BufferRefusedError(f"the buffer protocol has no format for {dtypes.NAMES[self.dtype]}")
         if flags & PyBUF_WRITABLE and self.readonly_:
             raise BufferRefusedError("the array's memory is read-only")
-        if self.node is not None:
-            count_host_read()
-            if _leaving is not None and not mx_own_read:
-                _leaving(self)
+        if not mx_own_read:
+            refuse_in_trace()
+        note_host_read(self)
+        if self.node is not None and _leaving is not None and not mx_own_read:
+            _leaving(self)
         if self.watch is not None:
             self.watch.writes += 1
             self.watch.exports += 1
@@ -195,6 +196,8 @@ cdef Array over(Block* block, int ndim, const Py_ssize_t* shape, int dtype):
     a.block = block
     if block == NULL:
         a.block = block_new(size * itemsize_of(dtype))
+        if mx_making != NULL:
+            mark_made(a.block)
         if not is_float(dtype):
             fill_fresh(a.block, FRESH_INTEGER)
     elif size * itemsize_of(dtype) > block.nbytes:
@@ -379,8 +382,10 @@ def from_numpy(source, bint copy=True):
         a.readonly_ = not source.flags.writeable
         a.data = <char*>address
         a.block = wrapped(a, source)
+        settle_from_host(a)
         return a
     a = alloc_tuple(source.shape, code)
+    settle_from_host(a)
     if a.size:
         as_numpy(a)[...] = source
     return a
@@ -451,19 +456,42 @@ cdef extern from *:
     """
     #if defined(_MSC_VER)
     static __declspec(thread) long long mx_host_reads = 0;
-    static __declspec(thread) int mx_own_read = 0;
+    static __declspec(thread) int mx_own_read = 0, mx_tracing = 0;
     #else
     static __thread long long mx_host_reads = 0;
-    static __thread int mx_own_read = 0;
+    static __thread int mx_own_read = 0, mx_tracing = 0;
     #endif
     """
     long long mx_host_reads
     bint mx_own_read
+    bint mx_tracing
 
 
-cdef void count_host_read() noexcept:
+def switch_tracing(bint value):
+    """Set whether a function is called in this thread to see what it does, with placeholders; return what it was."""
+    global mx_tracing
+    before, mx_tracing = mx_tracing, value
+    return bool(before)
+
+
+cdef int refuse_in_trace() except -1:
+    """Raise where such a function reads elements: what follows from them would be kept for other calls."""
+    if mx_tracing:
+        raise OpTypeError("the function reads elements of an array (asnumpy, item, float and the like)")
+    return 0
+
+
+cdef int note_host_read(Array a) except -1:
+    """Count that NumPy, or its like, gets the memory of an array with a history."""
     global mx_host_reads
-    mx_host_reads += 1
+    cdef PyObject* at = mx_making
+    if has_history(a):
+        mx_host_reads += 1
+    if at != NULL and depends(a):
+        while at != NULL:
+            (<Forward>at).by_host = True
+            at = (<Forward>at).outer
+    return 0
 
 
 cdef long long host_reads(long long back_to=-1) noexcept:
@@ -511,7 +539,7 @@ cdef int write_signature(char* at, object inputs, int mode, bint strides, bint w
     at += 1
     for a in inputs:
         at[0], at[1] = <char>a.dtype, <char>(a.ndim << 2)
-        if wants and a.node is not None:
+        if wants and has_history(a):
             at[1] |= 1
         memcpy(at + 2, a.shape_, a.ndim * sizeof(Py_ssize_t))
         if strides and not a.contiguous:
@@ -551,9 +579,172 @@ cpdef int touch(Array a, str writer) except -1:
 
 cdef str changed_by(Array a, unsigned long long since):
     """Return who wrote to an array's memory after a moment, or None."""
-    if a.block == NULL or a.block.stamp <= since:
+    if a.block == NULL or a.block.stamp <= since or a.block.writer == MADE:
         return None
     return <str>_writers[a.block.writer]
+
+
+# ---- what a user's forward makes -------------------------------------------------------------------------------------
+# Nothing is recorded in the forward of a Function or of a CustomOp, so what it keeps for backward has no history.  Where backward
+# is recorded, to be differentiated again, such an array is no constant: it gets a node that raises when its gradient is asked for.
+
+cdef extern from *:
+    """
+    #if defined(_MSC_VER)
+    static __declspec(thread) PyObject *mx_making = NULL, *mx_reading = NULL;
+    #else
+    static __thread PyObject *mx_making = NULL, *mx_reading = NULL;
+    #endif
+    """
+    PyObject* mx_making     # the innermost scopes of this thread, which their `with` statements hold
+    PyObject* mx_reading
+
+cdef enum:
+    MADE = -1               # stands for a writer: the block was new
+
+
+cdef class Forward:
+    """A scope for a user's forward, which tells later which arrays hold what was computed from its inputs.
+
+    They lie over an input, or their memory was allocated or written in the scope: unless by a call of which it is known that no
+    input hands a gradient on.
+    """
+
+    def __init__(self, list inputs):
+        self.inputs = inputs
+
+    def __enter__(self):
+        global mx_making
+        self.begun, self.outer, mx_making = _writes, mx_making, <PyObject*>self
+        return self
+
+    def __exit__(self, *exception):
+        global mx_making
+        mx_making, self.outer, self.inputs = self.outer, NULL, None
+
+
+cdef class Reading:
+    """A scope for a user's backward that is recorded, and may read what forward made.
+
+    Parameters
+    ----------
+    forward : Forward
+    given : list of NDArray
+        Inputs of forward: those without history are constants.
+    compared, sources : list of NDArray
+        Inputs whose views are no constants; what takes the place of those with a history.
+    lost : object
+        The user of the node of an array that forward made.
+    """
+
+    def __init__(self, Forward forward, list given, list compared, list sources, lost):
+        self.forward, self.given, self.compared, self.sources, self.lost = forward, given, compared, sources, lost
+
+    def __enter__(self):
+        global mx_reading
+        self.begun, self.outer, mx_reading = _writes, mx_reading, <PyObject*>self
+        return self
+
+    def __exit__(self, *exception):
+        global mx_reading
+        mx_reading, self.outer = self.outer, NULL
+
+
+def note_cut():
+    """Say that a user's backward differentiates something on its own, without a record: what it finds are no constants."""
+    if mx_reading != NULL:
+        (<Reading>mx_reading).cut = True
+
+
+def handed_to_host():
+    """Tell whether the user's forward that is running handed what it computed, or an input, to NumPy."""
+    return mx_making != NULL and (<Forward>mx_making).by_host
+
+
+cdef bint is_making() noexcept:
+    """Tell whether a user's forward is running in this thread."""
+    return mx_making != NULL
+
+
+cdef bint is_read_again() noexcept:
+    """Tell whether a user's forward, or backward that is recorded, is running in this thread."""
+    return mx_making != NULL or mx_reading != NULL
+
+
+cdef int mark_made(Block* block) noexcept:
+    global _writes
+    _writes += 1
+    block.stamp, block.writer = _writes, MADE
+    return 0
+
+
+cdef bint belongs(Array a, list inputs, unsigned long long begun, unsigned long long ended) noexcept:
+    """Tell whether an array's memory was written between two moments, or holds a part of an input."""
+    cdef Array b
+    if a.block == NULL:
+        return False
+    if begun < a.block.stamp <= ended:
+        return True
+    for b in inputs:
+        if a.block == b.block and not (a.contiguous and b.contiguous and (
+                a.data >= b.data + b.size * itemsize_of(b.dtype) or b.data >= a.data + a.size * itemsize_of(a.dtype))):
+            return True
+    return False
+
+
+cdef bint depends(Array a) noexcept:
+    """Tell whether an array may hold what the user's forward that is running, or one around it, computed from its inputs."""
+    cdef PyObject* at = mx_making
+    while at != NULL:
+        if belongs(a, (<Forward>at).inputs, (<Forward>at).begun, _writes):
+            return True
+        at = (<Forward>at).outer
+    return False
+
+
+cdef Reading reading_of(Array a):
+    """Return the recorded backward for which an array without a node is no constant; None for others."""
+    cdef PyObject* at = mx_reading
+    cdef Reading reading
+    cdef Array b
+    while at != NULL:
+        reading = <Reading>at
+        for b in reading.given:
+            if b is a:
+                return None
+        if belongs(a, reading.compared, reading.forward.begun, reading.begun):
+            return reading
+        at = reading.outer
+    return None
+
+
+cdef bint has_history(Array a) noexcept:
+    """Tell whether autograd knows an array, or must not take it for a constant."""
+    return a.node is not None or (mx_reading != NULL and reading_of(a) is not None)
+
+
+cdef int settle_results(object inputs, list outputs, bint constant) except -1:
+    """Let results that a user's forward made be constants, if none of the inputs can hand a gradient on."""
+    cdef Array a
+    if not constant:
+        for a in inputs:
+            if (a.dtype <= FLOAT16 or a.dtype == BFLOAT16) and depends(a):
+                return 0
+    for a in outputs:
+        if a is not None and a.block != NULL and a.block.writer == MADE:
+            a.block.stamp = 0
+    return 0
+
+
+cdef int settle_from_host(Array made) except -1:
+    """Let a new array with numbers of the host's be a constant, unless the user's forward that makes it handed out its own."""
+    if mx_making == NULL:
+        return 0
+    if (<Forward>mx_making).by_host:
+        mark_made(made.block)
+    else:
+        made.block.stamp = 0
+    return 0
 
 
 cdef Array _nothing             # one element, zero

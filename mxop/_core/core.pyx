@@ -5,7 +5,9 @@ the class there.  May import :mod:`.array`, :mod:`.dispatch`, :mod:`.tape`.
 """
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject, PyTypeObject
 
-from mxop._core.array cimport Array, alloc_like, count_host_read, detached, host_reads
+from mxop._core.array cimport (
+    Array, alloc_like, detached, has_history, host_reads, is_making, is_read_again, note_host_read, refuse_in_trace,
+)
 from mxop._kernels.codes cimport INT8, INT32, INT64, UINT8
 from mxop._core.dispatch cimport OpFunction, call_scalar, call_two, function_of, invoke
 from mxop._core.record cimport is_recording
@@ -165,6 +167,11 @@ cdef int check_single(Array a, error) except -1:
     return 0
 
 
+cdef inline bint shows(Array a) noexcept:
+    """Tell whether calls on an array are recorded."""
+    return is_recording() and has_history(a)
+
+
 cdef class NDArray(Array):
     """A multi-dimensional array on one device, as MXNet's ``mx.nd.NDArray``.
 
@@ -231,7 +238,7 @@ cdef class NDArray(Array):
     @property
     def T(self):
         """The array with its axes reversed."""
-        cdef Array found = None if is_recording() and self.node is not None else plain_transposed(self, ())
+        cdef Array found = None if shows(self) or is_making() else plain_transposed(self, ())
         return _transpose(self, (), {}) if found is None else found
 
     def __len__(self):
@@ -251,7 +258,7 @@ cdef class NDArray(Array):
         return <Py_hash_t>(<Py_ssize_t><PyObject*>self >> 4)
 
     def __getitem__(self, key):
-        cdef Array found = None if is_recording() and self.node is not None else plain_view(self, key)
+        cdef Array found = None if shows(self) else plain_view(self, key)
         return _getitem(self, key) if found is None else found
 
     def __setitem__(self, key, value):
@@ -286,7 +293,7 @@ cdef class NDArray(Array):
         ((6, 4), (1, 2, 3, 4), (2, 12))
         """
         cdef Array found = None
-        if not kwargs and not (is_recording() and self.node is not None):
+        if not kwargs and not shows(self):
             if len(shape) == 1 and type(shape[0]) is tuple:
                 found = plain_reshaped(self, <tuple>shape[0])
             elif shape:
@@ -304,19 +311,19 @@ cdef class NDArray(Array):
         ((4, 3, 2), (2, 4, 3), (3, 2, 4))
         """
         cdef Array found = None
-        if not kwargs and not (is_recording() and self.node is not None):
+        if not kwargs and not shows(self) and not is_making():
             found = plain_transposed(self, <tuple>axes[0] if len(axes) == 1 and type(axes[0]) is tuple else axes)
         return _transpose(self, axes, kwargs) if found is None else found
 
     # ---- values -------------------------------------------------------------------------------------------------------
     def asnumpy(self):
         """Return a copy as a NumPy array."""
+        refuse_in_trace()
         if self.gpu is not None:
-            if self.node is not None:
-                count_host_read()
+            note_host_read(self)
             from mxop._gpu import device
             return device.to_numpy(self.gpu)
-        if self.node is None:
+        if self.node is None and not is_read_again():
             found = plain_numpy(self)
             if found is not None:
                 return found
@@ -329,6 +336,7 @@ cdef class NDArray(Array):
     def item(self):
         """Return the only element as a Python number."""
         check_single(self, OpValueError)
+        refuse_in_trace()
         found = element(self)
         if found is not None:
             return found
@@ -340,6 +348,7 @@ cdef class NDArray(Array):
     def asscalar(self):
         """Return the only element as a NumPy scalar."""
         check_single(self, OpValueError)
+        refuse_in_trace()
         found = plain_scalar(self)
         return dtypes.type_of((<Array>self).dtype)(self.item()) if found is None else found
 

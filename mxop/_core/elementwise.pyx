@@ -11,14 +11,14 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from mxop._core.array cimport (
-    MAX_VALUES, Array, Node, Value, alloc, alloc_like, broadcast_operand, detached, fill_operand,
-    read_pointer, shape_of, touch, write_pointer,
+    MAX_VALUES, Array, Node, Value, alloc, alloc_like, broadcast_operand, detached, fill_operand, is_making,
+    read_pointer, settle_results, shape_of, touch, write_pointer,
 )
 from mxop._core.later cimport defer, may_wait
 from mxop._core.launched cimport keep_launch, relaunched
 from mxop._core.profile cimport IMPERATIVE, NANS, clock, enter_body, is_body, look, note_call, watched
 from mxop._core.recent cimport numpy_shapes
-from mxop._core.record cimport any_node, is_recording, link_outputs, new_node, note_overwritten, record_general
+from mxop._core.record cimport any_node, is_noted, is_recording, link_outputs, new_node, note_overwritten, record_general
 from mxop._core.results cimport output_list, prepared_output, raise_devices
 from mxop._core.transfer cimport copy_into, overlaps, same_dims, same_layout
 from mxop._kernels.codes cimport BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
@@ -257,7 +257,7 @@ cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, con
     if plain and same and first.dtype <= FLOAT64:  # float32 and float64 in one block: nothing to set up
         found = run_plain(call, call.program(first.dtype), items, n_in, first, values, <Array>out)
         if found is not None:
-            if is_recording():
+            if is_noted():
                 record_elementwise(call, listed(items, n_in) if inputs is None else inputs,
                                    [found] if call.n_out == 1 else <list>found, values)
             return found
@@ -401,7 +401,7 @@ cdef object run_described(ElementwiseCall call, object inputs, const Value* valu
     if out is None and call.plain_types and dtype <= FLOAT64 and may_wait(size) and not watched(IMPERATIVE | NANS):
         found = defer(call, n_in, call.n_out, inputs, values, dtype, ndim, shape, size)
         if found is not None:
-            if is_recording():
+            if is_noted():
                 record_elementwise(call, inputs, <list>found, values)
             return (<list>found)[0] if call.n_out == 1 else found
     values = typed_values(call, values, dtype, typed)
@@ -426,7 +426,7 @@ cdef object run_described(ElementwiseCall call, object inputs, const Value* valu
         operands[n_in].staged = False
         operands[n_in].req = REQ_WRITE
         program.run(size, operands, &operands[n_in], values)
-        if is_recording():
+        if is_noted():
             record_elementwise(call, inputs, [result], values)
         return result
     return elementwise_outputs(call, inputs, values, out, req, operands, program, ndim, shape, size, dtype)
@@ -577,7 +577,7 @@ cdef object elementwise_outputs(ElementwiseCall call, object inputs, const Value
     program.run(size, operands, &operands[call.n_in], values)
     for final, beside in late:
         copy_into(<Array>beside, <Array>final, req)
-    if is_recording():
+    if is_noted():
         record_elementwise(call, inputs, results, values)
     return results[0] if call.n_out == 1 else results
 
@@ -587,7 +587,10 @@ cdef int record_elementwise(ElementwiseCall call, object inputs, list outputs, c
     cdef Node node
     cdef Array a
     cdef int k
-    if not any_node(inputs):
+    if is_making():
+        settle_results(inputs, outputs, call.op.zero_gradient or (
+            call.op._gradient is None and call.has_rule and not call.backward(tuple(range(call.n_in))).wanted))
+    if not is_recording() or not any_node(inputs):
         return 0
     # where types differ, the gradient is computed in float64 between casts
     if call.op._gradient is not None or not call.has_rule or (not call.plain_types and call.op.out_dtype is not None):
@@ -626,6 +629,6 @@ cdef object run_on_gpu(ElementwiseCall call, PyObject** items, object inputs, co
         results, plan = gpu_run.elementwise(call, list(inputs), numbers, out, req)
         if out is None:
             keep_launch(call.launches, items, call.n_in, numpy_shapes(), plan, results)
-    if is_recording():
+    if is_noted():
         record_elementwise(call, inputs, results, values)
     return results[0] if len(results) == 1 else results

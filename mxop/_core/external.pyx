@@ -3,7 +3,7 @@
 What such code leaves unwritten is zero, never what lay in the memory before; where an output must be written, a
 :class:`Watch` tells whether it was.  May import :mod:`.array`, :mod:`.record`, :mod:`.results`, :mod:`.transfer`.
 """
-from mxop._core.array cimport Array, Watch, detached, read_pointer, touch
+from mxop._core.array cimport Array, Forward, Watch, detached, read_pointer, touch
 from mxop._core.record cimport is_training, set_recording
 from mxop._core.results cimport CLEARED, DENSE, clear, deliver, work_for
 from mxop._core.transfer cimport contiguous_copy, copy_into
@@ -87,9 +87,15 @@ cdef int execute_external(object op, object attrs, list inputs, list outputs, li
     else:
         given = [detached(<Array>a) for a in work]
     state = op.state_of(attrs, ready)
+    cell = getattr(attrs, "cell", None)
     before = set_recording(False)
     try:
-        op.run(attrs, state, is_training(), names, ready, given)
+        if cell is None:
+            op.run(attrs, state, is_training(), names, ready, given)
+        else:  # in a graph, nobody knows yet which inputs have a history
+            cell.forward = Forward([b for a, b in zip(inputs, ready) if not before or (<Array>a).node is not None])
+            with cell.forward:
+                op.run(attrs, state, is_training(), names, ready, given)
     finally:
         set_recording(before)
     if clears:

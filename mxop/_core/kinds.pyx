@@ -12,7 +12,7 @@ from mxop._core.launched cimport keep_launch, relaunched
 from mxop._core.plans cimport Plan, plan_of
 from mxop._core.prepared cimport KernelPlan, plan_for, prepare_kernel
 from mxop._core.recent cimport MISSING, Form, Plans, numpy_shapes
-from mxop._core.record cimport is_recording, record_general, set_recording
+from mxop._core.record cimport is_noted, is_recording, record_general, set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.results cimport hand_over, new_at, one_result, output_list, requests_of, results_for
 from mxop._core.transfer cimport contiguous_copy, copy_from, copy_into
@@ -58,7 +58,7 @@ cdef object run_reduction(object op, object attrs, Array source, object out, int
     else:
         result = one_result(op, inputs, out, plan.result, &req)
         reduction_run(plan.call, source, plan.axes, result, req).execute()
-    if is_recording():
+    if is_noted():
         record_general(op, attrs, inputs, [result])
     return result
 
@@ -152,7 +152,7 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
     """Run an operator that only rearranges elements: ask where they lie, then copy them."""
     cdef Array source = <Array>inputs[0], result, part
     cdef ViewPlan plan = view_plan_of(op, attrs, inputs)
-    if plan is not None and out is None and source.gpu is None and not is_recording():
+    if plan is not None and out is None and source.gpu is None and not is_noted():
         return plan.copied(source)
     if plan is None:  # a reshape that no view of these strides can be
         source = contiguous_copy(source)
@@ -164,7 +164,7 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
         size = itemsize_of(source.dtype)
         part.gpu = device.view(source.gpu, part.shape_tuple(), part._strides, plan.offset // size)
     copy_into(part, result, req)
-    if is_recording():
+    if is_noted():
         record_general(op, attrs, inputs, [result])
     return result
 
@@ -173,7 +173,7 @@ cdef object run_view_again(object op, Form form, PyObject** values):
     """Run a call that is written as one before, whose plan the form keeps; None where that is no short way."""
     cdef Py_ssize_t k = 0
     cdef Array source
-    if form.n_inputs != 1 or form.output_at >= 0 or is_recording():
+    if form.n_inputs != 1 or form.output_at >= 0 or is_noted():
         return None
     while form.places[k] != 0:
         k += 1
@@ -226,7 +226,7 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
             targets = output_list(op, out, <int>len(plan.outputs))
         results = plan.run(op, inputs, targets)
         if results is not None:
-            if is_recording():
+            if is_noted():
                 record_general(op, attrs, inputs, results)
             return results[0] if plan.n_visible == 1 else results[:plan.n_visible]
     shapes = tuple([(<Array>a).shape_tuple() for a in inputs])
@@ -239,7 +239,7 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     targets = output_list(op, out, len(out_shapes))
     results = results_for(op, inputs, targets, out_shapes, out_types)
     prepare_kernel(op, attrs, list(inputs), results, requests_of(targets, req)).execute()
-    if is_recording():
+    if is_noted():
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)
 
@@ -270,7 +270,7 @@ cdef object run_external(object op, object attrs, object inputs, object out, int
     results = results_for(op, inputs, targets, out_shapes, out_types)
     attrs = op.call_attrs(attrs)
     execute_external(op, attrs, list(inputs), results, requests_of(targets, req))
-    if is_recording():
+    if is_noted():
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)
 

@@ -18,7 +18,7 @@ from mxop._core.abi cimport (
 from mxop._core.array cimport Array, alloc, read_pointer, write_pointer
 from mxop._core.results cimport clear, fresh_like
 from mxop._core.native_host cimport copy_table, failure, free_memory, seed_of, table_text
-from mxop._core.record cimport any_node, is_recording, is_training, record_general
+from mxop._core.record cimport is_noted, is_recording, is_training, record_general
 from mxop._core.transfer cimport contiguous_copy
 from mxop._kernels.operands cimport MAX_DIMS
 
@@ -506,7 +506,7 @@ cdef class Bound:
                 results.append(result)
         frame.run.device_type, frame.run.device_id = MXOP_CPU, first.device_id
         self.execute(frame, state, is_training())
-        if is_recording() and any_node(given):
+        if is_noted():
             record_general(self.native.op, self.native.op.attrs_with(self.attrs, state), given,
                            [result] if results is None else results)
         return result if results is None else results

@@ -7,7 +7,8 @@ May import :mod:`.array`, :mod:`.call`, :mod:`.launched`, :mod:`.recent`, :mod:`
 from collections import OrderedDict
 
 from mxop._core.array cimport (
-    Array, Node, alloc, alloc_like, changed_by, detached, shape_of, stamp_now, write_pointer,
+    Array, Node, alloc, alloc_like, changed_by, detached, has_history, is_making, settle_results, shape_of, stamp_now,
+    write_pointer,
 )
 from mxop._core.call cimport Places
 from mxop._core.launched cimport Room, begins_a_word
@@ -164,6 +165,8 @@ cdef class Plan:
     cdef list run(self, object inputs, list targets=None):
         """Run on arrays and record the run; return the outputs of the operator, None for those that nobody can see."""
         cdef list given = list(inputs), table = [None] * len(self.kept), results = self.forward(given, table, targets)
+        if is_making():
+            settle_results(given, results, False)
         if self.wanted:
             record(self, given, table, results)
         if self.shown is None:
@@ -343,7 +346,7 @@ cdef object made(object owner, object attrs, object inputs):
     cdef Array a
     cdef bint records = is_recording()
     specs = tuple([(a.shape_tuple(), a.dtype) for a in inputs])
-    wanted = tuple([k for k, a in enumerate(inputs) if records and (<Array>a).node is not None])
+    wanted = tuple([k for k, a in enumerate(inputs) if records and has_history(<Array>a)])
     before = switch_off(True)
     try:
         return ask("make_plan")(owner, attrs, specs, wanted, bool(is_training()), device_of(inputs))

@@ -1,6 +1,7 @@
 from mxop._core.array cimport Array, Node
 
 cdef bint is_recording() noexcept nogil
+cdef bint is_noted() noexcept
 cdef bint is_training() noexcept nogil
 cdef bint set_recording(bint value) noexcept nogil
 cdef bint set_training(bint value) noexcept nogil

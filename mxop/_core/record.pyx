@@ -2,7 +2,9 @@
 
 May import :mod:`.array`.
 """
-from mxop._core.array cimport Array, Node, detached, shape_of, stamp_now
+from mxop._core.array cimport (
+    Array, Node, Reading, detached, has_history, is_making, reading_of, settle_results, shape_of, stamp_now,
+)
 
 cdef extern from *:
     """
@@ -20,6 +22,11 @@ cdef unsigned long long _serial = 0
 
 cdef bint is_recording() noexcept nogil:
     return mx_recording
+
+
+cdef bint is_noted() noexcept:
+    """Tell whether calls must say what they made of what: they are recorded, or belong to a user's forward."""
+    return mx_recording or is_making()
 
 
 cdef bint is_training() noexcept nogil:
@@ -43,7 +50,7 @@ cdef bint set_training(bint value) noexcept nogil:
 cdef bint any_node(object inputs) noexcept:
     cdef Array a
     for a in inputs:
-        if a.node is not None:
+        if has_history(a):
             return True
     return False
 
@@ -53,14 +60,25 @@ cdef Node new_node(object op, object inputs, list outputs):
     global _serial
     cdef Node node = Node.__new__(Node)
     cdef Array a
-    _serial += 1
     node.op = op
+    node.parents = [source_of(<Array>a) for a in inputs]
+    _serial += 1
     node.serial = _serial
-    node.parents = [(<Array>a).node for a in inputs]
     node.parent_outputs = [(<Array>a).output for a in inputs]
     node.n_outputs = len(outputs)
     node.stamp = stamp_now()
     return node
+
+
+cdef Node source_of(Array a):
+    """Return the node that an array came from: of one that a user's forward made, a node that raises when it is asked."""
+    cdef Reading reading = None if a.node is not None else reading_of(a)
+    cdef Node lost
+    if reading is None:
+        return a.node
+    lost = new_node(None, reading.sources, [None])
+    lost.user, lost.inputs, lost.outputs = reading.lost, [], []
+    return lost
 
 
 def make_node(list inputs, int n_outputs):
@@ -95,7 +113,9 @@ cdef int record_general(object op, object attrs, object inputs, list outputs) ex
     cdef Node node
     cdef Array a
     cdef int k
-    if not any_node(inputs):
+    if is_making():
+        settle_results(inputs, outputs, op.zero_gradient)
+    if not mx_recording or not any_node(inputs):
         return 0
     found = op.rule_reads(attrs, inputs, outputs)
     node = new_node(op, inputs, outputs)

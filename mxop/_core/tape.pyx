@@ -6,7 +6,7 @@ its rule.  With ``create_graph`` the gradient's own calls are recorded, which gi
 May import :mod:`.array`, :mod:`.chain`, :mod:`.dispatch`, :mod:`.later`, :mod:`.profile`, :mod:`.record`, :mod:`.transfer`.
 """
 from mxop._core.array cimport (
-    Array, Node, alloc_like, changed_by, detached, host_reads, stamp_now, touch, write_pointer,
+    Array, Node, Reading, alloc_like, changed_by, detached, has_history, host_reads, reading_of, stamp_now, touch, write_pointer,
 )
 from mxop._core.chain cimport checked, gradients_at
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
@@ -22,6 +22,7 @@ from mxop._kernels.memory cimport Block
 import warnings
 
 from mxop import dtypes
+from mxop._core.array import note_cut
 from mxop._core.record import make_node
 from mxop.errors import GradientWarning, MXNetError, OpTypeError, OpValueError
 from mxop.opdef import External, registry
@@ -58,6 +59,8 @@ def mark_variable(Array x, grad, grad_req="write"):
         raise OpValueError(f"the gradient array has shape {grad.shape}, the variable {x.shape_tuple()}")
     if grad is not None and grad.dtype_code != x.dtype:
         raise OpTypeError(f"the gradient array has dtype {dtypes.NAMES[grad.dtype_code]}, the variable {dtypes.NAMES[x.dtype]}")
+    if x.node is not None or reading_of(x) is not None:
+        note_cut()
     node = Node.__new__(Node)
     node.op = None
     node.n_outputs = 1
@@ -93,6 +96,11 @@ def set_fresh(Array x, bint fresh):
 
 
 def tracked(Array x):
+    """Tell whether an array is a variable, was recorded, or was made in a forward whose backward is being recorded."""
+    return has_history(x)
+
+
+def known(Array x):
     """Tell whether an array is a variable or was recorded."""
     return x.node is not None
 
@@ -130,7 +138,10 @@ def origin(Array x):
 
 
 def parts(Node n):
-    """Return (operator, attributes, parents, parents' outputs) of a recorded call, None for a variable; for tools."""
+    """Return (operator, attributes, parents, parents' outputs) of a recorded call, None for a variable; for tools.
+
+    Of what ran as a plan, the plan takes the place of the operator.
+    """
     if n.op is None:
         if n.user is None:
             return None
@@ -139,7 +150,7 @@ def parts(Node n):
             op, attrs = getattr(n.user, "call", (None, None))
         if op is None:
             raise MXNetError(f"{type(n.user).__name__} is a Function of the user, not an operator")
-        return None
+        return op, attrs, list(n.parents), list(n.parent_outputs)
     attrs = filled_attrs(<ElementwiseCall>n.call, n.values) if isinstance(n.call, ElementwiseCall) else n.call
     return n.op, attrs, list(n.parents), list(n.parent_outputs)
 
@@ -148,7 +159,7 @@ def record_user(function, list inputs, list outputs):
     """Record a call of an autograd.Function."""
     cdef Node node
     cdef Array a
-    if not any([(<Array>a).node is not None for a in inputs]):
+    if not any([has_history(<Array>a) for a in inputs]):
         return
     node = make_node(inputs, len(outputs))
     node.user = function
@@ -364,7 +375,8 @@ cdef list rule_of(Node node, list needed, list nodes):
             node.pending[k] = call_one(_zeros_like, reattached(node, k))
         heads.append(node.pending[k])
     if node.user is not None:
-        return checked(owner(node), node.user._backward(heads), inputs, needed, "")
+        found = node.user._backward(heads) if not is_recording() else recorded_by_user(node, heads)
+        return checked(owner(node), found, inputs, needed, "")
     call = node.call
     if isinstance(call, ElementwiseCall):
         call = filled_attrs(<ElementwiseCall>node.call, node.values)
@@ -405,16 +417,44 @@ cdef str path_to(Node node, list heads):
     return node.op.name
 
 
-class _ByHost:
-    """The end of what can be differentiated: a gradient that was computed, in part, by code that records nothing."""
+class Lost:
+    """The end of what can be differentiated: what was computed, in part, by code that records nothing."""
 
-    def __init__(self, name):
-        self.name = name
+    def __init__(self, name, reason):
+        self.name, self.reason = name, reason
+
+    def error(self):
+        return MXNetError(f"the gradient of {self.name} cannot be differentiated: {self.reason}")
 
     def _backward(self, heads):
-        raise MXNetError(
-            f"the gradient of {self.name} cannot be differentiated: its rule handed a recorded array to NumPy (asnumpy, "
-            "np.asarray), and what was computed from it there has no gradient; compute it with operators of mx.nd instead")
+        raise self.error()
+
+
+#: Why a gradient of a user's cannot be differentiated.
+BY_HOST = ("its rule handed a recorded array to NumPy (asnumpy, np.asarray), and what was computed from it there has no "
+           "gradient; compute it with operators of mx.nd instead")
+KEPT_BY_HOST = ("its forward handed an array to NumPy (asnumpy, np.asarray) and keeps numbers for its backward, which have no "
+                "gradient; compute them with operators of mx.nd in backward, from the inputs and outputs of forward")
+MADE = ("its backward reads an array that its forward made, or a view, copy or detach() of an input, and forward is not "
+        "recorded; make it an output of forward, or compute it in backward from the inputs and outputs of forward (BlockGrad "
+        "says that a gradient is zero)")
+CUT = ("its backward differentiates a detached copy, or without create_graph=True, and what it finds has no gradient; call "
+       "autograd.grad(..., create_graph=True) on arrays computed from the inputs themselves")
+
+
+cdef list recorded_by_user(Node node, list heads):
+    """Ask a Function for its gradients, which may be differentiated; what its forward made is no constant there."""
+    cdef list given, found
+    cdef Reading reading
+    forward = getattr(node.user, "_made", None)
+    if forward is None:
+        return node.user._backward(heads)
+    given = [a for a in node.inputs if has_history(<Array>a)]
+    with Reading(forward, [*node.inputs, *heads], given, given, Lost(owner(node), MADE)) as reading:
+        found = node.user._backward(heads)
+    if reading.cut or node.user._kept:
+        found = closed(node, found, CUT if reading.cut else KEPT_BY_HOST)
+    return found
 
 
 class _Constant:
@@ -439,12 +479,12 @@ cdef str owner(Node node):
     return f"operator {node.op.name}" if node.op is not None else type(node.user).__name__
 
 
-cdef list closed(Node node, list grads):
+cdef list closed(Node node, list grads, str reason):
     """Return gradients that say, when they are differentiated, that they cannot be."""
     cdef Array a
     cdef list found = [None if a is None else detached(a) for a in grads]
     sources = [*node.pending, *node.inputs, *[reattached(node, k) for k in range(node.n_outputs)]]
-    record_user(_ByHost(owner(node)), [a for a in sources if a is not None], [a for a in found if a is not None])
+    record_user(Lost(owner(node), reason), [a for a in sources if a is not None], [a for a in found if a is not None])
     return found
 
 
@@ -454,7 +494,7 @@ cdef int back_general(Node node, list needed, bint create, list heads) except -1
     cdef list grads = rule_of(node, asked_of(node, needed), heads)
     cdef int k
     if create and host_reads() != reads:
-        grads = closed(node, grads)
+        grads = closed(node, grads, BY_HOST)
     for k in range(len(grads)):
         if grads[k] is not None:
             push(<Node>node.parents[k], node.parent_outputs[k], grads[k])
@@ -546,6 +586,8 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
     cdef Py_ssize_t i
     cdef int k = 0
     global _visit
+    if not create_graph:
+        note_cut()
     if head_grads is not None and len(head_grads) != len(heads):
         raise OpValueError(f"{len(heads)} heads but {len(head_grads)} head gradients")
     for h in heads:

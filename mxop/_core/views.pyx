@@ -8,7 +8,10 @@ from cpython.exc cimport PyErr_Clear
 from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
-from mxop._core.array cimport Array, alloc, alloc_tuple, new_array, read_pointer, touch, view_at, wrapped, write_pointer
+from mxop._core.array cimport (
+    Array, alloc, alloc_tuple, has_history, is_making, new_array, read_pointer, settle_from_host, touch, view_at, wrapped,
+    write_pointer,
+)
 from mxop._core.profile cimport IMPERATIVE, watched
 from mxop._core.recent cimport numpy_shapes
 from mxop._core.record cimport is_recording
@@ -254,6 +257,7 @@ def plain_filled(shape, value, ctx, dtype):
         if type(d) is not int or not 0 < d:
             return None
     made = alloc_tuple(<tuple>shape, code)
+    settle_from_host(made)
     if value is not None:
         fill(made, value)
     return made
@@ -286,6 +290,7 @@ def plain_array(source, ctx, int dtype):
     if code < 0 or (code != dtype and dtype > FLOAT64) or ndim > MAX_DIMS or not cnp.PyArray_ISNOTSWAPPED(given):
         return None
     made = alloc(ndim, shape, dtype)
+    settle_from_host(made)
     if code == dtype and cnp.PyArray_IS_C_CONTIGUOUS(given):
         memcpy(made.data, cnp.PyArray_DATA(given), cnp.PyArray_NBYTES(given))
     elif made.size:
@@ -308,6 +313,7 @@ cdef Array plain_list(list source, int dtype):
     if not 0 < count <= SHORT:
         return None
     made = alloc(1, &count, dtype)
+    settle_from_host(made)
     for k in range(count):
         item = source[k]
         if type(item) is not float and (type(item) is not int or not -_EXACT < item < _EXACT):
@@ -327,7 +333,7 @@ cdef Array plain_list(list source, int dtype):
 def converted(Array x, int dtype):
     """Return a copy in another element type; None for what autograd records, and on a GPU."""
     cdef Array made
-    if x.gpu is not None or (is_recording() and x.node is not None):
+    if x.gpu is not None or is_making() or (is_recording() and has_history(x)):
         return None
     made = alloc(x.ndim, x.shape_, dtype)
     made.device_id = x.device_id
@@ -350,6 +356,7 @@ def plain_range(start, stop, step):
     if count <= 0 or not -MOST < first + (count - 1) * by < MOST:
         return None
     made = alloc(1, <Py_ssize_t*>&count, FLOAT32)
+    settle_from_host(made)
     numbers = <float*>made.data
     with nogil:
         for k in range(<int>count):

@@ -247,7 +247,7 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
     """
     items = _items(x, key)
     if tape.recording():
-        if tape.tracked(x):
+        if tape.known(x):
             raise MXNetError(
                 "assigning to an array that autograd has recorded (x[...] = value) is not supported inside "
                 "autograd.record(); assign outside the scope, or make a new array with nd.concat, nd.stack or nd.where"

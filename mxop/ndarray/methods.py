@@ -62,7 +62,7 @@ def copyto(self: NDArray, other: Any) -> NDArray:
             return other
         if other.shape != self.shape:
             raise OpValueError(f"copyto: the target has shape {other.shape}, the source {self.shape}")
-        if tape.recording() and tape.tracked(other):
+        if tape.recording() and tape.known(other):
             other[...] = self  # raises: what is recorded cannot be changed
         core.touch(other, "copyto")
         made = other

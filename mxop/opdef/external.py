@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes
 from ..memo import keep
 from . import infer
@@ -40,11 +42,12 @@ class OpenSpec(Spec):
 class Cell:
     """Holds the state of one call, which forward makes and backward finds."""
 
-    __slots__ = ("made", "state", "watches")
+    __slots__ = ("forward", "kept", "made", "state", "watches")
 
     def __init__(self) -> None:
         self.made, self.state = False, None
         self.watches: list | None = None  # of the outputs, from run to run
+        self.forward, self.kept = None, False  # its last run, and whether that kept what NumPy computed
 
 
 class CallAttrs(Attrs):
@@ -71,6 +74,21 @@ class BackwardAttrs(Attrs):
     def __init__(self, of: Attrs, wanted: tuple[int, ...]):
         super().__init__(("of", "wanted"), (of, wanted))
         self.of, self.wanted = of, wanted
+
+
+def keeps_numbers(instance: Any, before: Mapping[str, Any]) -> bool:
+    """Tell whether an object has attributes that a method of it may have set (it had those of `before`), arrays apart."""
+
+    def kept(value: Any) -> bool:
+        if isinstance(value, (tuple, list, set)):
+            return any(map(kept, value))
+        return not (value is None or hasattr(value, "dtype_code"))
+
+    return any(
+        kept(value) and (isinstance(value, (np.ndarray, list, dict, set)) or before.get(name, before) is not value)
+        for name, value in vars(instance).items()
+        if name not in ("_made", "_kept")
+    )
 
 
 class External(Operator):
@@ -341,4 +359,8 @@ class ExternalBackward(External):
         def run(ins: list, outs: list) -> None:
             self.run(attrs, state, is_train, ["write"] * len(outs), ins, outs)
 
-        ask("differentiate_run")(self.name, run, inputs, layout.variable, likes, heads, grads, is_train)
+        of = attrs
+        while isinstance(of, BackwardAttrs):
+            of = of.of
+        cell = of.cell if isinstance(of, CallAttrs) else None
+        ask("differentiate_run")(self.name, run, inputs, layout.variable, likes, heads, grads, is_train, cell)

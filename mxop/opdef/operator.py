@@ -213,6 +213,7 @@ class Operator:
         self._active_inputs = active_inputs
         self.by_keyword: tuple[str, ...] = ()  # inputs, the last ones, that a call does not give by position
         self._gradient: Callable | None = None
+        self.zero_gradient = False  # whether a rule says so
 
     def check_definition(self) -> None:
         """Raise for what can be seen to be wrong before the operator is called: users are told where they define it."""
@@ -384,7 +385,7 @@ class Operator:
         wanted: so a long computation is not made for nothing.
         """
         check_rule(self, "gradient rule", rule, ("F", "heads", "inputs", "outputs"))
-        self._gradient = rule
+        self._gradient, self.zero_gradient = rule, False
         self.changed()
         return rule
 

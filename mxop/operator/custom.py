@@ -187,7 +187,7 @@ class Custom:
 
     def _refuse_assignment(self, inputs: Sequence[NDArray]) -> None:
         for _, at in self.body.assigned:
-            if tape.recording() and tape.tracked(inputs[at]):
+            if tape.recording() and tape.known(inputs[at]):
                 raise MXNetError(
                     f"Custom {self.name} assigns its input {at}, which autograd records; call it with a copy, or outside "
                     "of record()"

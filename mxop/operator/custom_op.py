@@ -13,13 +13,14 @@ from functools import cached_property
 from typing import Any
 
 from .. import dtypes
+from .._core.array import handed_to_host
 from .._core.profile import InPython
 from ..context import current_context
 from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, raised
 from ..memo import keep
 from ..ndarray import NDArray
 from ..opdef import Attrs, External, infer, registry
-from ..opdef.external import Reads
+from ..opdef.external import Reads, keeps_numbers
 from ..opdef.params import REQUIRED, param_from
 from ..shape_mode import numpy_shape
 from . import answers
@@ -314,7 +315,10 @@ class Custom(External):
         n = len(self._about(_plain(attrs)).arguments)
         try:
             with InPython(_plain(attrs).op_type):
+                before = dict(vars(state))
                 state.forward(is_train=is_train, req=reqs, in_data=inputs[:n], out_data=outputs, aux=inputs[n:])
+                if handed_to_host():  # within a call that has a cell
+                    attrs.cell.kept = keeps_numbers(state, before)  # type: ignore[attr-defined]
         except Exception as problem:
             raise raised(_method(state, "forward", attrs), problem) from problem
 
