@@ -354,7 +354,10 @@ cdef object made(object owner, object attrs, object inputs):
         switch_off(before)
 
 
-def run_function(owner, list inputs):
-    """Run a function of arrays as a plan and return its result; None where it has none."""
-    cdef Plan plan = plan_of(owner, None, inputs)
+def run_function(owner, outside, list inputs):
+    """Run a function of arrays as a plan and return its result; None where it has none.
+
+    `outside` is what else it reads, which may be hashed: a plan is made for these values.
+    """
+    cdef Plan plan = plan_of(owner, outside, inputs)
     return None if plan is None else plan.form(plan.run(inputs))

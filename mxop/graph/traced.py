@@ -8,14 +8,18 @@ Imports the rest of :mod:`mxop.graph`, :mod:`mxop._core` and :mod:`mxop.opdef`.
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from operator import itemgetter
+from threading import local
 from typing import Any
 
 from .._core import core, plans, tape
+from .._core.array import switch_tracing
 from ..errors import MXNetError, OpTypeError, OpValueError, shown, translated
 from ..generators import no_draws
+from ..memo import keep
 from ..opdef import Attrs, External, Operator
 from .builder import Builder, Value
 from .calls import replayed
@@ -27,6 +31,7 @@ from .halves import HALVES, widened
 from .infer import Known
 from .ir import Entry, Graph, Node, variable
 from .lowering import Lowered, lower_inference, lower_training, optimized
+from .outside import outside
 from .passes import of_stage, run_passes, selected
 from .plan import Phase, Result, phases_of
 from .schedule import Buffers, build
@@ -316,19 +321,55 @@ class _Traced(Builder):
 _forms: dict[type, Callable] = {Value: itemgetter(0), list: list, tuple: tuple}
 
 
+class _Calling(local):
+    function: Callable | None = None
+    changed: tuple | None = None  # what the function reads outside, after it was traced
+
+
+_calling = _Calling()  # the compiled function, or method of an instance, that this thread calls
+
+
 class CompiledFunction:
     """A function of arrays that runs as a plan; see :func:`compiled`."""
 
-    def __init__(self, function: Callable):
+    def __init__(self, function: Callable, owner: CompiledFunction | None = None):
         functools.update_wrapper(self, function)
-        self._function = function
+        self._function, self._owner = function, self if owner is None else owner
+        self._outside: tuple | None = None  # of the last call
+        self._same: dict[tuple, tuple] = {}  # what the function itself made of it, and what that was before
+        self._refused, self._told = "", False  # why calls run as the function is written, and whether that was said
+
+    def __get__(self, instance: Any, owner: type | None = None) -> CompiledFunction:
+        if instance is None or not hasattr(self._function, "__get__"):
+            return self
+        return CompiledFunction(self._function.__get__(instance, owner), self._owner)
 
     def __call__(self, *arrays: Any) -> Any:
         for i, a in enumerate(arrays):
             if not isinstance(a, Dense):
                 raise OpTypeError(f"{self._name}: argument {i} must be an NDArray, got {shown(a)}")
-        found = plans.run_function(self, list(arrays))
-        return self._function(*arrays) if found is None else found
+        owner = self._owner
+        try:
+            read = outside(self._function)
+        except OpTypeError as problem:
+            owner._refused, found = owner._refused or str(problem), None
+        else:
+            if read == owner._outside:
+                read = owner._outside  # which is found faster
+            owner._outside = read
+            before, _calling.function, _calling.changed = _calling.function, self._function, None
+            try:
+                found = plans.run_function(owner, owner._same.get(read, read), list(arrays))
+            finally:
+                _calling.function = before
+            if _calling.changed not in (None, read):  # by the function, as it was traced
+                keep(owner._same, _calling.changed, owner._same.get(read, read))
+        if found is None:
+            found = self._function(*arrays)
+            if owner._refused and not owner._told:
+                owner._told = True
+                warnings.warn(f"{self._name} runs as it is written, not compiled: {owner._refused}", RuntimeWarning, 2)
+        return found
 
     @property
     def _name(self) -> str:
@@ -336,10 +377,22 @@ class CompiledFunction:
 
     def plan(self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int) -> Plan:
         """Return the plan for inputs of certain shapes and types."""
+        try:
+            return self._traced(_calling.function or self._function, specs, wanted, is_train, gpu)
+        except _REFUSED as problem:
+            self._refused = str(problem)
+            raise
+
+    def _traced(self, function: Callable, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int) -> Plan:
         variables = [variable(f"x{i}") for i in range(len(specs))]
         F = _Traced(Specs(dict(zip(variables, specs, strict=True))), is_train)
-        with no_draws():
-            found = self._function(*[F.value((v, 0)) for v in variables])
+        before = switch_tracing(True)
+        try:
+            with no_draws():
+                found = function(*[F.value((v, 0)) for v in variables])
+            _calling.changed = outside(function)
+        finally:
+            switch_tracing(before)
         F.check_mode()
         form = _forms.get(type(found)) or getattr(type(found), "_make", None)  # of a namedtuple
         values = [found] if isinstance(found, Value) else [] if form is None else list(found)
@@ -358,9 +411,10 @@ class CompiledFunction:
 def compiled(function: Callable) -> CompiledFunction:
     """Let a function of arrays run as one plan: its operators fused, its temporaries shared, without Python between them.
 
-    The function is called once, with placeholders, for each combination of shapes, types and wanted gradients; so it must
-    do nothing but call operators.  A function that looks at its arrays (their elements, ``asnumpy``), or changes its
-    arguments in place, runs as it is.
+    The function is called once, with placeholders, for each combination of shapes, types, wanted gradients, and what it reads
+    from outside (numbers and objects in closures, globals, attributes); so it must do nothing but call operators.  A function
+    that looks at its arrays (their elements, ``asnumpy``), changes its arguments in place, or computes with an array that is
+    no argument, runs as it is, and warns once.  It may be a method.
     Gradients of every order are those of the function, in which ``mx.autograd.grad`` may be called as well.
     Results are new arrays, also where the function returns an argument, or a part of one.
 
