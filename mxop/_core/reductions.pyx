@@ -9,7 +9,7 @@ from mxop._kernels.instruction_sets cimport itemsize_of
 from mxop._kernels.operands cimport REQ_INPLACE, REQ_WRITE, Operand
 from mxop._kernels.interp cimport Program
 from mxop._kernels.memory cimport Block, block_new, block_release
-from mxop._kernels.reduce cimport Reduced, merge_axes, reduce
+from mxop._kernels.reduce cimport Reduced, add_axis, reduce
 
 from mxop._kernels.instruction_sets import has_instruction
 from mxop._kernels.reduce import CODES
@@ -108,21 +108,22 @@ cdef ReductionRun reduction_run(ReductionCall call, Array source, tuple axes, Ar
     cdef Reduced* r = &run.reduced
     cdef Operand* target
     cdef int i, at = 0, n_axes = <int>len(axes)
+    cdef bint reduced, before = False
     run.call, run.source, run.result, run.ctype = call, source, result, call.compute_type(source.dtype)
     run.map_, run.final = call.programs_of(run.ctype)
     run.count, run.kept = 1, 1
     r.data, r.dtype, r.n_kept, r.n_reduced = read_pointer(source), source.dtype, 0, 0
+    r.last_kept, r.last_reduced = 0, 0
     for i in range(source.ndim):
-        if at < n_axes and <int>axes[at] == i:
+        reduced = at < n_axes and <int>axes[at] == i
+        if reduced:
             at += 1
-            r.reduced_shape[r.n_reduced], r.reduced_strides[r.n_reduced] = source.shape_[i], source.strides_[i]
-            r.n_reduced += 1
             run.count *= source.shape_[i]
         else:
-            r.kept_shape[r.n_kept], r.kept_strides[r.n_kept] = source.shape_[i], source.strides_[i]
-            r.n_kept += 1
             run.kept *= source.shape_[i]
-    merge_axes(r)
+        if source.shape_[i] != 1:
+            add_axis(r, reduced, reduced != before, source.shape_[i], source.strides_[i])
+            before = reduced
     if run.kept != result.size:  # rules of the operator that disagree must not write beyond the result
         raise ValueError(f"{call.op.name}: reduces {source.shape_tuple()} over axes {axes} to {run.kept} elements; its "
                          f"result has the shape {result.shape_tuple()}")

@@ -1,7 +1,8 @@
 """Reductions: a program on each element, then an associative combination of the values.
 
 Floating point combines in double, so float32 and float16 sums are as good as their result can show; integers combine in
-64 bits.  The order of combination depends on the shape alone, never on the number of threads: results repeat bit by bit.
+64 bits.  The order of combination depends on shape and axes, never on the number of threads, nor on whether the elements lie
+beside each other: a view of an array has the result of its copy bit by bit.
 Elements of which nothing is computed are combined where they lie.  The loops are in ``mxop_fold.h``.
 May import :mod:`.interp` and :mod:`.memory`.
 """
@@ -30,7 +31,7 @@ cdef enum:
     WIDTH = 4096        # columns of a task at most: their totals stay in the second cache
     LONG_RUN = 256      # neighbours that are combined where they lie, though not all of what is reduced lies side by side
     FETCHED = 4096      # bytes of them that are fetched ahead
-    NARROW = 32         # columns that are too few for vectors: several rows are taken for one
+    NARROW = 32         # columns that are too few for vectors: several rows are added to as many accumulators
     TOGETHER = 256      # rows of a task at most
     PIECES = 8          # tasks of each thread
 
@@ -46,6 +47,7 @@ cdef struct Job:
     bint direct                 # and it has the type already
     bint columns                # neighbours in memory belong to different results
     bint side_by_side           # these are combined where they lie
+    Py_ssize_t run              # elements of one result that would lie side by side in a copy
     Py_ssize_t block, stride    # elements computed at once; bytes of a register
     Py_ssize_t n_kept, n_reduced, inner, width, tiles, tasks, chunks, per_chunk
     Py_ssize_t together         # stretches of columns of one task: short ones
@@ -108,19 +110,26 @@ cdef const char* values_of(Program map_, const Job* job, const Operand* operand,
     return scratch
 
 
-cdef void join_runs(const Job* job, const Operand* operand, Py_ssize_t start, Py_ssize_t stop, Total* total) noexcept nogil:
-    """Combine values ``start`` to ``stop``, of which many lie side by side, where they are; meanwhile fetch the next of them."""
+cdef void join_runs(const Job* job, const Operand* operand, char* scratch, Py_ssize_t start, Py_ssize_t stop,
+                    Total* total) noexcept nogil:
+    """Combine values ``start`` to ``stop`` run by run: where they lie, and meanwhile fetch the next, or of a copy."""
     cdef int last = operand.ndim - 1
-    cdef Py_ssize_t run = operand.shape[last], size = itemsize_of(job.vtype), at = start, length
-    cdef const char* here = operand.data + offset_of(at // run, last, operand.shape, operand.strides)
-    cdef const char* after
+    cdef Py_ssize_t size = itemsize_of(job.vtype), at = start, end, length
+    cdef Py_ssize_t beside = job.n_reduced if operand.contiguous else operand.shape[last] if operand.strides[last] == size else 1
     while at < stop:
-        length = min(run - at % run, stop - at)
-        after = operand.data + offset_of((at + length) // run, last, operand.shape, operand.strides)
-        if at + length < stop:
-            mx_prefetch(after, min(run * size, <Py_ssize_t>FETCHED))
-        BULK.fold[job.vtype](job.combine, total, here + at % run * size, 1, 0, length, job.block)
-        at, here = at + length, after
+        end = min(stop, at + job.run - at % job.run)
+        if operand.contiguous or end - at <= beside - at % beside:
+            if end < stop:
+                mx_prefetch(operand.data + offset_of(end, operand.ndim, operand.shape, operand.strides),
+                            min(job.run * size, <Py_ssize_t>FETCHED))
+            BULK.fold[job.vtype](job.combine, total, operand.data + (at * size if operand.contiguous else offset_of(
+                at, operand.ndim, operand.shape, operand.strides)), 1, 0, end - at, job.block)
+            at = end
+        while at < end:
+            length = min(job.block, end - at)
+            load_block(operand, job.vtype, at, length, scratch)
+            BULK.fold[job.vtype](job.combine, total, scratch, 1, 0, length, job.block)
+            at += length
 
 
 cdef void join_range(Program map_, const Job* job, const Operand* operand, char* scratch, Py_ssize_t start, Py_ssize_t stop,
@@ -128,12 +137,8 @@ cdef void join_range(Program map_, const Job* job, const Operand* operand, char*
     """Combine values ``start`` to ``stop`` with an accumulator; for a length, add up squares, scaled before."""
     cdef Py_ssize_t at = start, length
     cdef const char* values
-    if job.direct and operand.contiguous and scale == 1.0:
-        BULK.fold[job.vtype](job.combine, total, operand.data + start * itemsize_of(job.vtype), 1, 0, stop - start, job.block)
-        return
-    if job.direct and scale == 1.0 and operand.strides[operand.ndim - 1] == itemsize_of(job.vtype) and (
-            operand.shape[operand.ndim - 1] >= LONG_RUN):
-        join_runs(job, operand, start, stop, total)
+    if job.direct and scale == 1.0 and job.run >= min(job.n_reduced, <Py_ssize_t>LONG_RUN):
+        join_runs(job, operand, scratch, start, stop, total)
         return
     while at < stop:
         length = min(job.block, stop - at)
@@ -184,34 +189,45 @@ cdef void row_part(Program map_, const Job* job, Py_ssize_t kept, char* scratch,
 cdef void rows_task(Program map_, const Job* job, Py_ssize_t first, Py_ssize_t last, char* scratch) noexcept nogil:
     """Compute results ``first`` to ``last``."""
     cdef Total totals[TOGETHER]
-    cdef const Operand* r = &job.reduced
-    cdef Py_ssize_t k
-    cdef bint beside = job.direct and (r.contiguous or (r.strides[r.ndim - 1] == itemsize_of(job.vtype) and
-                                                        r.shape[r.ndim - 1] < LONG_RUN and job.combine != COMBINE_HYPOT))
-    if not beside:
-        for k in range(first, last):
-            row_part(map_, job, k, scratch, 0, job.n_reduced, &totals[k - first])
-    else:
-        k = first
+    cdef Py_ssize_t k = first
+    cdef bint whole = job.run == job.n_reduced
+    if job.direct and ((whole and job.reduced.contiguous) or (job.run < LONG_RUN and (whole or job.combine != COMBINE_HYPOT))):
         while k < last:
             k += rows_beside(map_, job, k, last, scratch, &totals[k - first])
+    for k in range(k, last):
+        row_part(map_, job, k, scratch, 0, job.n_reduced, &totals[k - first])
     store_totals(job.results, job.ctype, first, totals, last - first)
 
 
 cdef Py_ssize_t rows_beside(Program map_, const Job* job, Py_ssize_t first, Py_ssize_t last, char* scratch, Total* totals) noexcept nogil:
-    """Combine what lies side by side of several results at a time, as far as they are equally far from each other; return how many."""
+    """Combine runs of several results at a time, as far as they are equally far from each other; return how many."""
     cdef const Reduced* s = job.source
     cdef const Operand* r = &job.reduced
-    cdef Py_ssize_t run = job.n_reduced if r.contiguous else r.shape[r.ndim - 1], k, at = 0
-    cdef Py_ssize_t step = s.kept_strides[s.n_kept - 1] if s.n_kept else 0, count = min(last - first, job.inner - first % job.inner)
+    cdef Py_ssize_t size = itemsize_of(job.vtype), k, at = 0, along = s.kept_shape[s.n_kept - 1] if s.n_kept else 1
+    cdef Py_ssize_t step = s.kept_strides[s.n_kept - 1] if s.n_kept else 0, count = min(last - first, along - first % along)
     cdef char* data = s.data + offset_of(first, s.n_kept, s.kept_shape, s.kept_strides)
+    cdef char* values
+    cdef bint beside = r.contiguous or (r.strides[r.ndim - 1] == size and r.shape[r.ndim - 1] % job.run == 0)
+    cdef Py_ssize_t shape[MAX_DIMS + 1]
+    cdef Py_ssize_t strides[MAX_DIMS + 1]
     cdef Operand operand
+    if not beside:  # a copy of the runs
+        count = min(count, job.block // job.run)
+        shape[0], strides[0], operand.dtype = count, step, s.dtype
+        for k in range(s.last_reduced):
+            shape[k + 1] = s.reduced_shape[s.n_reduced - s.last_reduced + k]
+            strides[k + 1] = s.reduced_strides[s.n_reduced - s.last_reduced + k]
+        collapse(&operand, s.last_reduced + 1, shape, strides)
     for k in range(count):
         totals[k] = identity(job.combine, job.ctype)
     while at < job.n_reduced:
-        BULK.fold[job.vtype](job.combine, totals, data + (0 if at == 0 else offset_of(at, r.ndim, r.shape, r.strides)), count, step, run,
-                               job.block)
-        at += run
+        values = data + (0 if at == 0 else offset_of(at, r.ndim, r.shape, r.strides))
+        if not beside:
+            operand.data = values
+            load_block(&operand, job.vtype, 0, count * job.run, scratch)
+        BULK.fold[job.vtype](job.combine, totals, values if beside else scratch, count, step if beside else job.run * size, job.run,
+                             job.block)
+        at += job.run
     if job.combine == COMBINE_HYPOT:
         for k in range(count):
             aim(&operand, job, data + k * step)
@@ -234,6 +250,7 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
     job.stride = (block * map_.itemsize + 63) & ~63
     job.plain = map_.copies
     job.direct = job.plain and inputs[0].dtype == map_.ctype
+    job.n_reduced = job.run = n_reduced
     together = max(min(block // n_reduced, <Py_ssize_t>TOGETHER), 1)  # short rows are computed several at a time
     if job.direct and inputs[0].contiguous:  # rows of any length are combined where they lie
         together = TOGETHER
@@ -262,50 +279,69 @@ cdef void reduce_row(Program map_, int combine, Py_ssize_t n_reduced, const char
 
 
 # ---- columns: neighbours in memory belong to different results ------------------------------------------------------------
-cdef void gather(const Job* job, Total* totals, const char* x, Py_ssize_t rows, Py_ssize_t step, Py_ssize_t width) noexcept nogil:
-    """Combine rows of values with the accumulators of their columns; narrow ones as rows of several."""
+cdef void gather(Program map_, const Job* job, Operand* operand, const char* data, Py_ssize_t start, Py_ssize_t rows,
+                 Py_ssize_t step, Py_ssize_t width, char* scratch, Total* totals) noexcept nogil:
+    """Combine rows of values with the accumulators of their columns; narrow ones with those of several rows, joined at the end.
+
+    They lie at `data`, or are computed from element ``start`` of `operand` on.
+    """
     cdef Total lanes[2 * NARROW]
-    cdef Total first
-    cdef Py_ssize_t several = 2 * NARROW // width, k
-    if width < NARROW and step == width * itemsize_of(job.vtype) and rows >= 8 * several:
-        first = identity(job.combine, job.ctype)
+    cdef Total nothing = identity(job.combine, job.ctype)
+    cdef Py_ssize_t size = itemsize_of(job.vtype), several = 1, at = 0, stop = 0, many, k
+    cdef const char* values
+    if width < NARROW and width == job.inner and rows >= 8 * (2 * NARROW // width):
+        several = 2 * NARROW // width
+        stop = rows - rows % several
         for k in range(several * width):
-            lanes[k] = first
-        BULK.gather[job.vtype](job.combine, lanes, x, rows // several, several * step, several * width)
-        BULK.gather[accumulator(job.ctype)](COMBINE_ADD if job.combine == COMBINE_HYPOT else job.combine, totals, lanes,
-                                              several, width * sizeof(Total), width)
-        x += rows // several * several * step
-        rows %= several
-    BULK.gather[job.vtype](job.combine, totals, x, rows, step, width)
+            lanes[k] = nothing
+    while at < rows:
+        many = (stop if at < stop else rows) - at
+        if job.side_by_side:
+            values = data + at * step
+        else:
+            many = min(many, max(job.block // width // several * several, 1))
+            step = width * size
+            values = values_of(map_, job, operand, start + at * width, many * width, scratch, NULL)
+        if at < stop:
+            BULK.gather[job.vtype](job.combine, lanes, values, many // several, several * step, several * width)
+        else:
+            BULK.gather[job.vtype](job.combine, totals, values, many, step, width)
+        at += many
+        if at == stop:
+            BULK.gather[accumulator(job.ctype)](COMBINE_ADD if job.combine == COMBINE_HYPOT else job.combine, totals, lanes,
+                                                several, width * sizeof(Total), width)
 
 
 cdef void columns_part(Program map_, const Job* job, Py_ssize_t outer, Py_ssize_t column, Py_ssize_t width, char* scratch,
                        Py_ssize_t start, Py_ssize_t stop, Total* totals) noexcept nogil:
     """Combine reduced elements ``start`` to ``stop`` of a stretch of results."""
     cdef const Reduced* s = job.source
-    cdef int last = s.n_kept - 1, along = s.n_reduced - 1
-    cdef Py_ssize_t step = s.kept_strides[last], down = s.reduced_strides[along], run = s.reduced_shape[along], r = start, i, rows
-    cdef char* base = s.data + offset_of(outer, last, s.kept_shape, s.kept_strides) + column * step
-    cdef Py_ssize_t shape[2]
-    cdef Py_ssize_t strides[2]
+    cdef int kept = s.n_kept - s.last_kept, reduced = s.n_reduced - (s.last_reduced if job.tiles == 1 else 0), n = 0, i
+    cdef Py_ssize_t along = s.reduced_strides[s.n_reduced - 1], run = job.run if job.tiles == 1 or job.side_by_side else 1
+    cdef Py_ssize_t r = start, rows, first = 0, j
+    cdef char* base = s.data + offset_of(outer, kept, s.kept_shape, s.kept_strides)
+    cdef Py_ssize_t shape[MAX_DIMS]
+    cdef Py_ssize_t strides[MAX_DIMS]
     cdef Operand operand
-    cdef const char* values
-    cdef Total first = identity(job.combine, job.ctype)
-    for i in range(width):
-        totals[i] = first
-    operand.dtype = s.dtype
-    shape[1], strides[0], strides[1] = width, down, step
+    cdef Total nothing = identity(job.combine, job.ctype)
+    for j in range(width):
+        totals[j] = nothing
+    if job.side_by_side:
+        base += column * s.kept_strides[s.n_kept - 1]
+        reduced = s.n_reduced
+    else:  # the last groups of both; of what is wider than a task, a row
+        operand.dtype = s.dtype
+        for i in range(reduced, s.n_reduced):
+            shape[n], strides[n], n = s.reduced_shape[i], s.reduced_strides[i], n + 1
+        for i in range(kept, s.n_kept):
+            shape[n], strides[n], n = s.kept_shape[i], s.kept_strides[i], n + 1
+        collapse(&operand, n, shape, strides)
     while r < stop:
-        operand.data = base + offset_of(r, s.n_reduced, s.reduced_shape, s.reduced_strides)
         rows = min(stop - r, run - r % run)
-        if job.side_by_side:
-            gather(job, totals, operand.data, rows, down, width)
-        else:
-            rows = min(rows, max(job.block // width, 1))
-            shape[0] = rows
-            collapse(&operand, 2, shape, strides)
-            values = values_of(map_, job, &operand, 0, rows * width, scratch, NULL)
-            gather(job, totals, values, rows, width * itemsize_of(job.vtype), width)
+        if not job.side_by_side:
+            first = r % run * width + column
+        operand.data = base + offset_of(r if job.side_by_side else r // run, reduced, s.reduced_shape, s.reduced_strides)
+        gather(map_, job, &operand, operand.data, first, rows, along, width, scratch, totals)
         r += rows
     if job.combine == COMBINE_HYPOT:
         for i in range(width):
@@ -349,7 +385,7 @@ cdef void divide(Job* job, int threads) noexcept nogil:
     cdef Py_ssize_t most = MAX_CHUNKS, width = WIDTH
     job.together = 1
     if job.columns:
-        if not job.side_by_side:
+        if not job.direct:
             width = min(width, job.block)  # a row of a task is computed at once
         job.tiles = (job.inner + width - 1) // width
         job.width = min(job.inner, width, ((job.inner + job.tiles - 1) // job.tiles + 15) & ~15)
@@ -383,21 +419,21 @@ cdef void join_parts(const Job* job) noexcept nogil:
     store_totals(job.results, job.ctype, 0, job.totals, job.n_kept)
 
 
-cdef void collapse_dims(int* ndim, Py_ssize_t* shape, Py_ssize_t* strides, int dtype) noexcept nogil:
-    cdef Operand o
-    cdef int i
-    o.dtype = dtype
-    collapse(&o, ndim[0], shape, strides)
-    ndim[0] = o.ndim
-    for i in range(o.ndim):
-        shape[i] = o.shape[i]
-        strides[i] = o.strides[i]
-
-
-cdef void merge_axes(Reduced* source) noexcept nogil:
-    """Describe an array by as few kept and reduced axes as its strides allow."""
-    collapse_dims(&source.n_kept, source.kept_shape, source.kept_strides, source.dtype)
-    collapse_dims(&source.n_reduced, source.reduced_shape, source.reduced_strides, source.dtype)
+cdef void add_axis(Reduced* source, bint reduced, bint apart, Py_ssize_t length, Py_ssize_t stride) noexcept nogil:
+    """Add the next axis of an array; `apart` says that it does not continue the group of the last one."""
+    cdef int* count = &source.n_reduced if reduced else &source.n_kept
+    cdef int* group = &source.last_reduced if reduced else &source.last_kept
+    cdef Py_ssize_t* shape = &source.reduced_shape[0] if reduced else &source.kept_shape[0]
+    cdef Py_ssize_t* strides = &source.reduced_strides[0] if reduced else &source.kept_strides[0]
+    if apart:
+        group[0] = 0
+    if group[0] and strides[count[0] - 1] == stride * length:
+        shape[count[0] - 1] *= length
+    else:
+        shape[count[0]] = length
+        count[0] += 1
+        group[0] += 1
+    strides[count[0] - 1] = stride
 
 
 cdef bint describe(Job* job, Program map_, int combine, const Reduced* source, const char* scalars, char* results) noexcept nogil:
@@ -421,11 +457,17 @@ cdef bint describe(Job* job, Program map_, int combine, const Reduced* source, c
     last = source.n_kept - 1
     job.columns = last >= 0 and source.n_reduced > 0 and (
         distance(source.kept_strides[last]) < distance(source.reduced_strides[source.n_reduced - 1]))
-    job.inner = source.kept_shape[last] if last >= 0 else 1
+    job.inner = job.run = 1
+    for i in range(source.n_kept - source.last_kept, source.n_kept):
+        job.inner *= source.kept_shape[i]
+    for i in range(source.n_reduced - source.last_reduced, source.n_reduced):
+        job.run *= source.reduced_shape[i]
     job.plain = map_.copies
     job.vtype = 0 if combine == COMBINE_HYPOT and job.plain and source.dtype in (0, 2, 12) else map_.ctype
     job.direct = job.plain and source.dtype == job.vtype
-    job.side_by_side = job.columns and job.direct and source.kept_strides[last] == itemsize_of(job.vtype)
+    job.side_by_side = (job.columns and job.direct and source.last_kept == 1 and source.last_reduced == 1
+                        and source.kept_strides[last] == itemsize_of(job.vtype)
+                        and (job.inner >= NARROW or source.reduced_strides[source.n_reduced - 1] == job.inner * itemsize_of(job.vtype)))
     job.block = BLOCK_BYTES // map_.itemsize
     job.stride = (job.block * map_.itemsize + 63) & ~63
     return True
@@ -441,7 +483,7 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
     combine : int
         One of the ``COMBINE_`` codes.
     source : const Reduced*
-        The array, its axes merged.
+        The array.
     results : char*
         Room for the results.
     """
@@ -470,6 +512,8 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
         job.stride = (elements * map_.itemsize + 63) & ~63
         job.room = job.stride * map_.n_registers
     if job.columns:
+        if not job.side_by_side:
+            job.room = max(job.room, (job.width * itemsize_of(job.vtype) + 63) & ~63)
         job.room += (job.width * sizeof(Total) + 63) & ~63
     job.scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
     fill_scratch(small, sizeof(small))
