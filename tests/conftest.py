@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.skip(reason=reason))
     if memory.debugging():  # the pool looks for faults and keeps nothing for reuse
         plain = [item for item in items if "plain_pool" in item.keywords]
-        config.hook.pytest_deselected(plain)
+        config.hook.pytest_deselected(items=plain)
         items[:] = [item for item in items if item not in plain]
     if "slow" not in chosen:
         for item in items:

@@ -10,7 +10,7 @@ cdef extern from *:
         static int known = -1;
         if (known < 0) {
             const char *text = getenv("MXOP_DEBUG_MEMORY");
-            known = text != NULL && text[0] != '\0' && text[0] != '0';
+            known = text != NULL && text[0] != 0 && text[0] != '0';
         }
         return known;
     }
