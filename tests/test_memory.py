@@ -41,6 +41,7 @@ def test_results_are_aligned_too():
         assert address(y) % 64 == 0
 
 
+@pytest.mark.plain_pool
 @pytest.mark.parametrize("nbytes", [32768, 800_000, 2_000_000])
 def test_large_arrays_begin_far_from_each_other_in_their_pages(nbytes):
     """A processor takes a read for one of what was just written 1 to 256 bytes further in another page."""
@@ -65,6 +66,7 @@ def test_in_use_counts_arrays():
     assert stats()["in_use"] == before
 
 
+@pytest.mark.plain_pool
 def test_freed_memory_is_reused():
     a = nd.zeros((1000,))
     place = address(a)
@@ -78,6 +80,7 @@ def test_freed_memory_is_reused():
     assert after["cached"] == before["cached"]
 
 
+@pytest.mark.plain_pool
 def test_a_loop_misses_once():
     x = nd.ones((5000,))
     y = x + 1
@@ -96,6 +99,7 @@ def test_size_classes_waste_at_most_a_quarter():
         del a
 
 
+@pytest.mark.plain_pool
 def test_empty_cache_gives_memory_back():
     arrays = [nd.zeros((10_000,)) for _ in range(20)]
     del arrays
@@ -108,6 +112,7 @@ def test_empty_cache_gives_memory_back():
     mx.cpu().empty_cache()
 
 
+@pytest.mark.plain_pool
 def test_limit_bounds_what_waits():
     mx.context.set_memory_limit(100_000)
     assert stats()["limit"] == 100_000
