@@ -233,3 +233,14 @@ def test_a_running_sum_of_truths_stays_true():
     true = nd.array([False] + [True] * 300, dtype="bool")
     assert nd.cumsum(true, dtype="bool").asnumpy().tolist() == [False] + [True] * 300
     assert nd.cumsum(nd.array([0.0, 0.5, 0.0]), dtype="bool").asnumpy().tolist() == [False, True, True]
+
+
+@pytest.mark.parametrize("key", [np.s_[::-1], np.s_[:, ::2], np.s_[1:3, 1:4], np.s_[::-2, ::-1]])
+def test_parts_and_reversed_arrays_in_kernels(key):
+    """A kernel's plan is made for an array that stands in for them, whose elements lie on both sides of its address."""
+    x = np.arange(24.0).reshape(4, 6)
+    part = nd.array(x, dtype="float64")[key]
+    for _ in range(3):
+        np.testing.assert_array_equal(nd.cumsum(part, axis=0).asnumpy(), x[key].cumsum(0))
+        np.testing.assert_array_equal(nd.take(part, nd.array([1, 0, 1])).asnumpy(), x[key][[1, 0, 1]])
+        np.testing.assert_allclose(nd.dot(part, part.T).asnumpy(), x[key] @ x[key].T)

@@ -78,7 +78,7 @@ cdef class Places:
             raise OverflowError("an array is too large for a plan")
         a.data = <char*>(self.mark | (<Py_ssize_t>self.bases << SHIFT) | MIDDLE)
         if self.gpu < 0:
-            a.block = block_wrap(a.data, size * itemsize_of(dtype), None)
+            a.block = block_wrap(a.data - MIDDLE, 2 * MIDDLE, None)  # elements may lie anywhere in its range
         else:
             from mxop._gpu import device
             a.gpu, a.device_id, a.data = device.unowned(<size_t>a.data, shape, dtype, self.gpu), self.gpu, NULL
