@@ -175,7 +175,7 @@ class MXIndexedRecordIO(MXRecordIO):
                 try:
                     key, place = line.decode().rstrip("\r\n").split("\t")[:2]
                     if not 0 <= (at := int(place)) <= size:
-                        raise ValueError(f"a record at byte {shown(at)} of {size}")
+                        raise ValueError(f"a record at byte {shown(at)} of {self.uri!r}, which has {size}")
                     self.idx[self.key_type(key)] = at
                 except ValueError as problem:
                     raise OpValueError(f"MXIndexedRecordIO: {self.idx_path!r}, line {number}: {problem}") from None

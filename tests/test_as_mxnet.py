@@ -8,6 +8,24 @@ from processes import ROOT, fails_python, run_python
 
 import mxop as mx
 
+PICKLED = """
+import base64, json, pickle
+import mxop
+mxop.install_as_mxnet()
+cases = json.load(open("tests/data/states.json"))["cases"]
+for case in ("adam", "adam row_sparse"):
+    (w, _), _ = pickle.loads(base64.b64decode(cases[case][0][-1])).values()
+    print(type(w).__name__, w.shape, w.asnumpy().round(3).tolist())
+"""
+
+
+def test_arrays_that_mxnet_has_pickled():
+    """Python's unpickler makes ``NDArray(None)`` and sets its state."""
+    dense, sparse = run_python(f"import os; os.chdir({ROOT!r})" + PICKLED).splitlines()
+    assert dense.startswith("NDArray (3, 2) [[") and sparse.startswith("RowSparseNDArray (3, 2) [[")
+    assert dense.partition("[")[2] == sparse.partition("[")[2]
+
+
 IMPORTS = """
 import mxnet as mx
 import mxnet

@@ -178,6 +178,24 @@ def test_from_numpy():
         host[0, 0] = 1
     x[0, 0] = 100
     assert host[0, 0] == 100
+    for part, at in (
+        (host, (0, 1)),
+        (host[1:], (1, 0)),
+        (host.reshape(-1), (0, 0)),
+    ):  # a second array over the same memory
+        again = nd.from_numpy(part, zero_copy=True)
+        assert again.writable
+        again[:] = 7
+        assert host[at] == 7 == x[at].item()
+        for fixed in (host, part):
+            with pytest.raises(ValueError, match="read-only"):
+                fixed[...] = 1
+    part = np.zeros(4, "float32")[1:]
+    for _ in range(2):
+        nd.from_numpy(part)[:] = 5
+    assert part.base.tolist() == [0, 5, 5, 5] and part.base.flags.writeable and not part.flags.writeable
+    fixed = np.frombuffer(bytes(8), "float32")
+    assert not nd.from_numpy(fixed).writable and not nd.from_numpy(fixed).writable
     for bad, error in (
         (np.zeros(2, ">f4"), ValueError),
         (np.zeros(2, "int16"), TypeError),
@@ -298,6 +316,35 @@ def test_pickle(protocol, dtype):
         assert y.dtype is x.dtype and y.shape == x.shape and y.context == x.context
         np.testing.assert_array_equal(y.asnumpy(), x.asnumpy())
         y[...] = 1  # may be written
+
+
+def test_states_as_mxnet_pickles_them():
+    def state(array):
+        return {"handle": bytearray(nd.save_tobuffer([array])[24:-8])}
+
+    for like in (nd.zeros((2,)), nd.NDArray(None), nd.zeros((1,) * 9, dtype="int32")):
+        for value in (nd.array([[1, 2], [3, 4]], dtype="float64"), nd.ones((1,) * 10, dtype="uint8"), nd.array([5])):
+            like.attach_grad()
+            like.__setstate__(state(value))
+            assert like.shape == value.shape and like.dtype is value.dtype and like.grad is None
+            np.testing.assert_array_equal(like.asnumpy(), value.asnumpy())
+            np.testing.assert_array_equal((like + like).asnumpy(), 2 * value.asnumpy())
+    rows = nd.sparse.row_sparse_array((nd.ones((1, 3)), [2]), shape=(4, 3))
+    for value, other in ((rows, nd.sparse.zeros("csr", (2, 2))), (rows.tostype("default").tostype("csr"), rows)):
+        like = type(value)(None)
+        like.__setstate__(state(value))
+        assert like.shape == (4, 3) and like.asnumpy().tolist() == rows.asnumpy().tolist()
+        with pytest.raises(mx.MXNetError, match=f"stored as {other.stype}, not as {value.stype}"):
+            like.__setstate__(state(other))
+    x = nd.ones((2,))
+    x.__setstate__({"handle": None})
+    assert x.shape == (2,)
+    for wrong in ({}, {"handle": 3}, b"", None, {"handle": b"abc"}, {"handle": b""}):
+        with pytest.raises(mx.MXNetError, match=r"__setstate__: .* is no state of an array|invalid .params data"):
+            x.__setstate__(wrong)
+    with memoryview(x), pytest.raises(mx.MXNetError, match="buffer is in use"):
+        x.__setstate__(state(rows.tostype("default")))
+    assert x.asnumpy().tolist() == [1, 1]
 
 
 def test_pickle_out_of_band_copies_nothing():

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import mxop as mx
 from mxop import nd
 from mxop.errors import MXNetError
 from mxop.ndarray.params_format import SparseRecord, dump, dumps, loads
@@ -453,3 +454,11 @@ def test_memory_stays_small():
     finally:
         tracemalloc.stop()
     assert peak < 2**20
+
+
+def test_the_mode_of_a_file_does_not_matter_better(tmp_path):
+    """MXNet raises for a file of the other mode: there, 0 and () mean "unknown" outside of ``np_shape``."""
+    for name, shapes in (("v3_np_shape.params", [(), (0, 2), (2, 3)]), ("v2_list.params", [(3,), (2, 1, 2)])):
+        for mode in (False, True):
+            with mx.util.np_shape(mode):
+                assert [a.shape for a in mx.nd.load(str(DATA / name))] == shapes

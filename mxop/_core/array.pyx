@@ -55,7 +55,12 @@ cdef class Array:
         self.shape_ = self.dims
         self.strides_ = self.dims + INLINE_DIMS
         self.ndim = 0
-        if len(given) != 1 or given[0] is not _key:
+        if len(given) == 1 and given[0] is None:  # what unpickling MXNet's arrays begins with: __setstate__ follows
+            self.set_dims(1)
+            self.shape_[0], self.strides_[0], self.contiguous = 0, itemsize_of(self.dtype), True
+            self.block = block_new(0)
+            self.data = self.block.data
+        elif len(given) != 1 or given[0] is not _key:
             raise OpTypeError(f"{type(self).__name__}() would be an array without memory: make arrays with mx.nd.array(values), "
                               "mx.nd.zeros(shape), mx.nd.empty(shape) and the like")
 
@@ -347,13 +352,23 @@ cdef Array detached(Array base):
     return a
 
 
-def become(Array target, Array source):
-    """Let an array object that nobody else has stand for what another holds: of another size, elsewhere in memory."""
+def become(Array target, Array source, bint alike=True):
+    """Let an array object stand for what another holds, elsewhere in memory: of another size, and type unless `alike`."""
     cdef Block* block = source.block
-    if target.ndim != source.ndim or target.dtype != source.dtype:
+    if alike and (target.ndim != source.ndim or target.dtype != source.dtype):
         raise OpValueError(f"an array of {target.ndim} dimensions and {dtypes.NAMES[target.dtype]} cannot become one of "
                            f"{source.ndim} and {dtypes.NAMES[source.dtype]}")
+    if not alike and target.block != NULL and target.block.exports:
+        raise BufferRefusedError("an array whose buffer is in use cannot become another")
     read_pointer(source)
+    if target.ndim != source.ndim:
+        if target.shape_ != target.dims:
+            free(target.shape_)
+            target.shape_, target.strides_ = target.dims, target.dims + INLINE_DIMS
+        target.set_dims(source.ndim)
+    if not alike:
+        target.dtype, target.device_id, target.readonly_ = source.dtype, source.device_id, source.readonly_
+        target.node, target.output, target.watch = None, 0, source.watch
     if block != NULL:
         block_retain(block)
     if target.block != NULL:

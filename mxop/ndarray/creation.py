@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 import warnings
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -295,8 +296,14 @@ def over(host: np.ndarray) -> NDArray:
     return core.from_numpy(host, False)
 
 
+#: Arrays that :func:`from_numpy` has made read-only, by their id; arrays of further calls may write to their memory, too.
+_CONSUMED: weakref.WeakValueDictionary[int, np.ndarray] = weakref.WeakValueDictionary()
+
+
 def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
     """Return an array over the memory of a NumPy array, which is read-only from then on; a read-only one stays so in both.
+
+    What an earlier call has made read-only is taken for what it was before.
 
     Parameters
     ----------
@@ -313,7 +320,15 @@ def from_numpy(ndarray: np.ndarray, zero_copy: bool = True) -> NDArray:
     made = over(ndarray)
     if not ndarray.flags.c_contiguous:
         raise OpValueError("nd.from_numpy: the array is not in C order; pass zero_copy=False, or use nd.from_dlpack")
-    ndarray.flags.writeable = False  # only the new array changes the memory, as in MXNet
+    locked = [a for a in (ndarray.base, ndarray) if isinstance(a, np.ndarray) and not a.flags.writeable]
+    if locked and any(np.may_share_memory(ndarray, a) for a in list(_CONSUMED.values())):
+        for a in locked:
+            a.flags.writeable = True
+        made = over(ndarray)
+    if ndarray.flags.writeable:
+        _CONSUMED[id(ndarray)] = ndarray
+    for a in (ndarray, *locked):
+        a.flags.writeable = False  # only the new array changes the memory, as in MXNet
     return made
 
 

@@ -337,6 +337,15 @@ def reduce_ex(self: NDArray, protocol: int) -> tuple:
     return rebuild, (data, dtypes.NAMES[self.dtype_code], self.shape, ctx.device_type, ctx.device_id)
 
 
+def set_state(self: NDArray, state: dict[str, Any]) -> None:
+    """Become the array whose state MXNet has pickled: ``{"handle": ...}``, a record of a ``.params`` file or None."""
+    from .io import of_state
+
+    made = of_state(state, "default")
+    if made is not None:
+        core.become(self, made, False)
+
+
 def rebuild(data: Any, dtype: str, shape: tuple, device_type: str, device_id: int) -> NDArray:
     """Make an array of pickled parts: over the buffer itself when it is writable, else of a copy."""
     with translated("a pickled array"):

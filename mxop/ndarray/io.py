@@ -14,7 +14,7 @@ from typing import Any
 from .. import limits
 from .._core import core
 from ..context import Context, current_context
-from ..errors import MXNetError, OpTypeError
+from ..errors import MXNetError, OpTypeError, OpValueError, shown
 from ..files import path_of, reading, reporting
 from . import creation
 from .sparse.arrays import BaseSparseNDArray, restored
@@ -169,10 +169,29 @@ def load_frombuffer(buf: Any, *, max_bytes: int | None = None) -> list[NDArray] 
     return dict(zip(names, arrays, strict=True)) if names else arrays
 
 
-def of_record(record: Any, max_bytes: int | None = None) -> NDArray | None:
-    """Return the array of one record of a ``.params`` file, which is what MXNet pickles of an array."""
-    whole = struct.pack("<QQQ", 0x112, 0, 1) + bytes(record) + struct.pack("<Q", 0)
+def of_record(record: bytes, max_bytes: int | None = None) -> Any:
+    """Return the array of one record of a ``.params`` file, None where it says that there is none."""
+    whole = struct.pack("<QQQ", 0x112, 0, 1) + record + struct.pack("<Q", 0)
     return load_frombuffer(whole, max_bytes=max_bytes)[0]  # type: ignore[index]
+
+
+def of_state(state: Any, stype: str) -> Any:
+    """Return the array whose state MXNet has pickled: ``{"handle": record}``; None where the record is.
+
+    Raises
+    ------
+    MXNetError
+        When that is no such state, or one of an array that is not stored as `stype` says.
+    """
+    record = state.get("handle", state) if isinstance(state, dict) else state
+    if not isinstance(record, (bytes, bytearray, memoryview, type(None))) or record is state:
+        raise OpTypeError(f"NDArray.__setstate__: {shown(state)} is no state of an array: {{'handle': bytes}}")
+    made = None if record is None else of_record(record)
+    if made is not None and made.stype != stype:
+        raise OpValueError(
+            f"NDArray.__setstate__: the state is that of an array stored as {made.stype}, not as {stype}"
+        )
+    return made
 
 
 def _check_dense(records: list, nbytes: int, max_bytes: int | None) -> None:

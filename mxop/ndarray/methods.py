@@ -315,7 +315,7 @@ TABLE: dict[str, Any] = {
     "__array_ufunc__": interop.array_ufunc, "__complex__": complex_, "__copy__": interop.copy,
     "__deepcopy__": interop.deepcopy, "__dlpack__": interop.dlpack, "__dlpack_device__": interop.dlpack_device,
     "__format__": formatted, "__jax_array__": interop.jax_array, "__reduce_ex__": interop.reduce_ex,
-    "__round__": rounded, "_repr_html_": html,
+    "__round__": rounded, "__setstate__": interop.set_state, "_repr_html_": html,
 }  # fmt: skip
 #: What the compiled class asks for: see ``core.hook``.
 HOOKS: dict[str, Any] = {

@@ -146,7 +146,7 @@ class _Making:
             return found
         self.spend(len(record))
         if id(node) not in self.loaded:
-            made = self.loaded[id(node)] = of_record(record, max(self.rows, 0))
+            made = self.loaded[id(node)] = of_record(record, max_bytes=max(self.rows, 0))
             self.rows -= 8 * made.shape[0] if made is not None and made.stype == "csr" else 0
         return self.loaded[id(node)]
 

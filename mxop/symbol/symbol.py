@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any
 from .. import attribute, dtypes
 from ..errors import (
     DeprecatedError,
+    MXNetError,
     NotImplementedForSymbol,
     OpIndexError,
+    OpLookupError,
     OpTypeError,
     OpValueError,
     closest,
@@ -604,7 +606,12 @@ def load(fname: str, allow_missing: bool = False) -> Symbol:
     fname = path_of(fname, "sym.load")
     with reporting("sym.load", fname), reading(fname) as file:
         text = file.read()
-    return load_json(text, allow_missing)
+    try:
+        return load_json(text, allow_missing)
+    except OpLookupError:  # an operator is missing, the file is whole
+        raise
+    except MXNetError as problem:
+        raise type(problem)(f"sym.load: {fname!r}: {problem}") from None
 
 
 __all__ = ["Group", "NotImplementedForSymbol", "Symbol", "Variable", "create", "fromjson", "invoke", "load",

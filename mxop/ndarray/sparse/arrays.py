@@ -296,6 +296,13 @@ class BaseSparseNDArray:
         there = self._on_cpu()
         return restored, (self.stype, self.shape, there._values, there._parts())
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from ..io import of_state
+
+        made = of_state(state, self.stype)
+        if made is not None:
+            vars(self).update(vars(made))
+
     def _parts(self) -> tuple[np.ndarray, ...]:
         """Return what says where the values are, in the order of MXNet's files."""
         raise NotImplementedError
@@ -397,7 +404,7 @@ class RowSparseNDArray(BaseSparseNDArray):
 
     stype = "row_sparse"
 
-    def __init__(self, values: np.ndarray, rows: np.ndarray, shape: tuple[int, ...]):
+    def __init__(self, values: Any, rows: Any = None, shape: tuple[int, ...] = ()):
         self._values, self._numbers, self.shape = values, rows, shape
 
     def _places(self) -> np.ndarray:
