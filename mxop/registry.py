@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from .errors import OpTypeError, UnregisteredError, closest, shown
+from .errors import OpTypeError, OpValueError, UnregisteredError, closest, shown, translated
 from .missing import hooks
 
 _REGISTRY: dict[type, dict[str, type]] = {}
@@ -87,8 +87,9 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
         what, args = (args[0], args[1:]) if args else (kwargs.pop(nickname), ())
         if isinstance(what, dict) or (isinstance(what, str) and what.startswith(("[", "{"))):
             _no_more(what, args, kwargs, nickname)
-            given = json.loads(what) if isinstance(what, str) else what
-            return create(given[0], **given[1]) if isinstance(given, list) else create(**given)
+            given = _parsed(what, nickname) if isinstance(what, str) else what
+            with translated(f"create: {nickname}={shown(what)}"):  # of a file, perhaps
+                return create(given[0], **given[1]) if isinstance(given, list) else create(**given)
         if isinstance(what, base_class):
             _no_more(what, args, kwargs, nickname)
             return what
@@ -103,6 +104,18 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
 
     create.__doc__ = f"Make the {nickname} of a name, a dict or JSON; one that is made already is returned."
     return create
+
+
+def _parsed(text: str, nickname: str) -> Any:
+    """Return what stands in JSON: a dict, or a list of a name and a dict."""
+    try:
+        given = json.loads(text)
+    except (ValueError, RecursionError) as problem:
+        raise OpValueError(f"create: {nickname}={shown(text)} is no JSON: {problem}") from None
+    name, more = given if isinstance(given, list) and len(given) == 2 else (nickname, given)
+    if not (isinstance(name, str) and isinstance(more, dict)):
+        raise OpValueError(f"create: {nickname}={shown(text)} is neither a dict nor a list of a name and a dict")
+    return given
 
 
 def _no_more(what: Any, args: tuple, kwargs: dict, nickname: str) -> None:

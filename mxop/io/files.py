@@ -324,6 +324,8 @@ def _libsvm(fname: Any, width: int) -> tuple[Any, np.ndarray]:
                 f"LibSVMIter: {fname!r}, line {number}: a column is beyond 0...{width - 1}, which the shape says"
             )
         ends.append(len(values))
+    if not labels:
+        raise OpValueError(f"LibSVMIter: {fname!r} is empty")
     arrays = (np.asarray(values), np.asarray(columns), np.asarray(ends))
     return csr_matrix(arrays, shape=(len(labels), width)), np.array(labels)
 
