@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from itertools import count
-from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -22,32 +22,59 @@ _MOST = 4096  # bytes of a NumPy array that are compared at each call
 _PLAIN = (int, bool, str, bytes, type(None), type(Ellipsis))
 _IMPLIED = frozenset({"__call__", "__getattr__", "__getitem__"})  # of methods, what code calls without their names
 _LIBRARIES = {"mxop", "numpy", "scipy", *sys.stdlib_module_names} - {"__main__"}
+_ABSENT = object()
 _numbers = count()
 _number_of: dict[int, tuple[Any, int]] = {}  # by id, with what tells that the object is gone
 
 
-def outside(function: Callable) -> tuple:
-    """Return what a function reads besides its arguments, so that equal tuples mean equal results.
+class Outside:
+    """What a function reads besides its arguments: :meth:`now` gives equal tuples where its results are the same.
 
     Followed are closures, globals, default arguments, attributes that are mentioned by name, containers, and the functions and
     methods that are called, except those of libraries.
 
-    Raises
-    ------
-    OpTypeError
-        When it reads a NumPy array that is too large to be compared at each call.
-
     Examples
     --------
     >>> rate = {"now": 2}
-    >>> before = outside(lambda x: x * rate["now"])
+    >>> read = Outside(lambda x: x * rate["now"])
+    >>> before = read.now()
     >>> rate["now"] = 3
-    >>> before == outside(lambda x: x * rate["now"])
+    >>> before == read.now()
     False
     """
-    walk = _Walk()
-    walk.value(function, frozenset())
-    return tuple(walk.found)
+
+    def __init__(self, function: Callable):
+        self._function, self._found = function, ()
+        self._watched: list[tuple[Any, Any, Any]] | None = None
+
+    def now(self) -> tuple:
+        """Return what the function reads.
+
+        Raises
+        ------
+        OpTypeError
+            When that is a NumPy array too large to be compared at each call.
+        """
+        if self._watched is None or not _unchanged(self._watched):
+            walk = _Walk()
+            walk.value(self._function, frozenset())
+            self._found, self._watched = tuple(walk.found), walk.watched
+        return self._found
+
+
+def _unchanged(watched: list[tuple[Any, Any, Any]]) -> bool:
+    """Tell whether each name (in a cell: None) still has the same value."""
+    for place, name, value in watched:  # noqa: SIM110  (twice as fast as all())
+        if (place.get(name, _ABSENT) if name is not None else _content(place)) is not value:
+            return False
+    return True
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _ABSENT
 
 
 @lru_cache(1024)
@@ -75,10 +102,20 @@ def _number(value: Any) -> int:
 
 
 class _Walk:
-    """Goes over what a function can reach; `found` is what it came by."""
+    """Goes over what a function can reach.
+
+    Attributes
+    ----------
+    found : list
+        What it came by.
+    watched : list of (dict or cell, name, value), or None
+        Where that came from, if it is the same as long as each of these is; None where there was a container, or another object
+        that changes in other ways.
+    """
 
     def __init__(self) -> None:
         self.found: list = []
+        self.watched: list[tuple[Any, Any, Any]] | None = []
         self._seen: set[tuple[int, frozenset[str]]] = set()
 
     def value(self, value: Any, names: frozenset[str]) -> None:
@@ -86,7 +123,31 @@ class _Walk:
         kind = type(value)
         if kind in _PLAIN:
             self.found += kind, value
-        elif kind in (float, complex) or isinstance(value, np.generic):  # 0.0 is not -0.0, and NaN is itself
+        elif kind is float or kind is complex:  # 0.0 is not -0.0, and NaN is itself
+            self.found += kind, repr(value)
+        elif (id(value), names) not in self._seen:
+            self._seen.add((id(value), names))
+            if kind is FunctionType:
+                self._function(value)
+            elif kind is ModuleType:
+                self.found.append(_number(value))
+                if not _is_library(value.__name__):
+                    self._named(vars(value), names)
+            elif kind is tuple:
+                self.found += kind, len(value)
+                for item in value:
+                    self.value(item, names)
+            else:
+                self._other(value, kind, names)
+
+    def _other(self, value: Any, kind: type, names: frozenset[str]) -> None:
+        if kind is MethodType:
+            code = getattr(value.__func__, "__code__", None)
+            self.value(value.__func__, names)
+            self.value(value.__self__, names if code is None else _names(code))
+            return
+        known, self.watched = self.watched, None
+        if isinstance(value, np.generic):
             self.found += kind, repr(value)
         elif isinstance(value, core.Dense):
             self.found += value.shape, value.dtype_code
@@ -96,12 +157,7 @@ class _Walk:
                     f"the function reads a NumPy array of shape {value.shape} from outside; make it an argument"
                 )
             self.found += value.shape, value.dtype.str, value.tobytes()
-        elif (id(value), names) not in self._seen:
-            self._seen.add((id(value), names))
-            self._inside(value, kind, names)
-
-    def _inside(self, value: Any, kind: type, names: frozenset[str]) -> None:
-        if isinstance(value, (tuple, list, set, frozenset)):
+        elif isinstance(value, (tuple, list, set, frozenset)):
             self.found += kind, len(value)
             for item in value:
                 self.value(item, names)
@@ -110,20 +166,11 @@ class _Walk:
             for item in value.items():
                 self.value(item[0], names)
                 self.value(item[1], names)
-        elif isinstance(value, ModuleType):
-            self.found.append(_number(value))
-            if not _is_library(value.__name__):
-                self._named(vars(value), names)
-        elif isinstance(value, MethodType):
-            self.value(value.__func__, names)
-            code = getattr(value.__func__, "__code__", None)
-            self.value(value.__self__, names if code is None else _names(code))
-        elif isinstance(value, FunctionType):
-            self._function(value)
         elif isinstance(value, partial):
             for item in (value.func, value.args, value.keywords):
                 self.value(item, names)
         else:
+            self.watched = known
             self._object(value, names)
 
     def _function(self, function: FunctionType) -> None:
@@ -132,18 +179,25 @@ class _Walk:
             return
         names = _names(function.__code__)
         for cell in function.__closure__ or ():
-            try:
-                self.value(cell.cell_contents, names)
-            except ValueError:  # it is empty
-                self.found.append(None)
-        self.value((function.__defaults__, function.__kwdefaults__), names)
+            found = _content(cell)
+            self._watch(cell, None, found)
+            self.value(found, names)
+        for defaults in (function.__defaults__, function.__kwdefaults__):
+            if defaults:
+                self.value(defaults, names)
         self._named(function.__globals__, names)
 
-    def _named(self, values: dict[str, Any], names: frozenset[str]) -> None:
+    def _watch(self, place: Any, name: str | None, value: Any) -> None:
+        if self.watched is not None:
+            self.watched.append((place, name, value))
+
+    def _named(self, values: Any, names: frozenset[str]) -> None:
         for name in names:
-            if name in values:
+            found = values.get(name, _ABSENT)
+            self._watch(values, name, found)
+            if found is not _ABSENT:
                 self.found.append(name)
-                self.value(values[name], names)
+                self.value(found, names)
 
     def _object(self, value: Any, names: frozenset[str]) -> None:
         """Note which object it is, its attributes of these names, and what methods and properties of these names read."""
@@ -155,13 +209,18 @@ class _Walk:
         for c in value.__mro__ if isinstance(value, type) else type(value).__mro__:
             if _is_library(c.__module__):
                 continue
-            for name in (names | _IMPLIED) & vars(c).keys() - own.keys():
-                self.found.append(name)
-                self._of_class(value, vars(c)[name], names)
+            there = vars(c)
+            for name in names | _IMPLIED:
+                found = there.get(name, _ABSENT)
+                self._watch(there, name, found)
+                if found is not _ABSENT and name not in own:
+                    self.found.append(name)
+                    self._of_class(value, found, names)
 
     def _of_class(self, value: Any, found: Any, names: frozenset[str]) -> None:
         """Note what a class has under a name: a method or property, a slot, or a value."""
         if isinstance(found, (MemberDescriptorType, GetSetDescriptorType)):
+            self.watched = None
             self.value(getattr(value, found.__name__, None), names)
             return
         for part in ("__wrapped__", "fget", "func", "__func__"):
@@ -173,4 +232,4 @@ class _Walk:
             self._object(value, inner)
 
 
-__all__ = ["outside"]
+__all__ = ["Outside"]

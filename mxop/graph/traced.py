@@ -31,7 +31,7 @@ from .halves import HALVES, widened
 from .infer import Known
 from .ir import Entry, Graph, Node, variable
 from .lowering import Lowered, lower_inference, lower_training, optimized
-from .outside import outside
+from .outside import Outside
 from .passes import of_stage, run_passes, selected
 from .plan import Phase, Result, phases_of
 from .schedule import Buffers, build
@@ -332,9 +332,9 @@ _calling = _Calling()  # the compiled function, or method of an instance, that t
 class CompiledFunction:
     """A function of arrays that runs as a plan; see :func:`compiled`."""
 
-    def __init__(self, function: Callable, owner: CompiledFunction | None = None):
+    def __init__(self, function: Callable):
         functools.update_wrapper(self, function)
-        self._function, self._owner = function, self if owner is None else owner
+        self._function, self._reads, self._owner = function, Outside(function), self
         self._outside: tuple | None = None  # of the last call
         self._same: dict[tuple, tuple] = {}  # what the function itself made of it, and what that was before
         self._refused, self._told = "", False  # why calls run as the function is written, and whether that was said
@@ -342,7 +342,11 @@ class CompiledFunction:
     def __get__(self, instance: Any, owner: type | None = None) -> CompiledFunction:
         if instance is None or not hasattr(self._function, "__get__"):
             return self
-        return CompiledFunction(self._function.__get__(instance, owner), self._owner)
+        found = CompiledFunction.__new__(CompiledFunction)
+        found.__dict__.update(self.__dict__)  # plans and warnings are those of the owner
+        found._function = self._function.__get__(instance, owner)
+        found._reads = Outside(found._function)
+        return found
 
     def __call__(self, *arrays: Any) -> Any:
         for i, a in enumerate(arrays):
@@ -350,11 +354,11 @@ class CompiledFunction:
                 raise OpTypeError(f"{self._name}: argument {i} must be an NDArray, got {shown(a)}")
         owner = self._owner
         try:
-            read = outside(self._function)
+            read = self._reads.now()
         except OpTypeError as problem:
             owner._refused, found = owner._refused or str(problem), None
         else:
-            if read == owner._outside:
+            if read is not owner._outside and read == owner._outside:
                 read = owner._outside  # which is found faster
             owner._outside = read
             before, _calling.function, _calling.changed = _calling.function, self._function, None
@@ -390,7 +394,7 @@ class CompiledFunction:
         try:
             with no_draws():
                 found = function(*[F.value((v, 0)) for v in variables])
-            _calling.changed = outside(function)
+            _calling.changed = Outside(function).now()
         finally:
             switch_tracing(before)
         F.check_mode()
