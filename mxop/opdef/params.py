@@ -118,29 +118,28 @@ def plain_number(text: str) -> float | int:
 
 
 def _number(value: Any) -> float | int:
+    """Return what stands for a number as Python's own: True is 1, and no class of a user's is kept."""
     if isinstance(value, str):
         return plain_number(value)
-    if isinstance(value, (int, float)):
-        return value
     if hasattr(value, "item"):  # NumPy scalars and arrays of one element
         value = value.item()
-        if isinstance(value, (int, float)):
-            return value
-    return float(value)
+    return int(value) if isinstance(value, int) else float(value)
 
 
 def _parse_float(value: Any) -> float | int:
     try:
-        return _number(value)
+        number = _number(value)
     except (TypeError, ValueError, OverflowError):
         raise Bad("a number") from None
+    try:
+        float(number)
+    except OverflowError:
+        raise Bad("a number that float64 can hold") from None
+    return number
 
 
 def _parse_real(value: Any) -> float:
-    try:
-        return float(_parse_float(value))
-    except OverflowError:
-        raise Bad("a number that float64 can hold") from None
+    return float(_parse_float(value))
 
 
 _INTEGERS = range(-(2**63), 2**63)  # what the kernels count with
@@ -178,7 +177,7 @@ def _parse_str(value: Any) -> str:
         return str(value)
     if not isinstance(value, str):
         raise Bad("a string")
-    return value
+    return str.__str__(value)
 
 
 def as_shape(value: Any) -> tuple[int | None, ...]:
@@ -305,6 +304,10 @@ _PARSERS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
     DType: ("dtype", _parse_dtype),
     AnyValue: ("object", _parse_any),
 }
+
+
+#: Kinds of parameters that are one number.
+NUMBERS = frozenset({float, Scalar, Bound, int})
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from ..graph.calls import active_inputs, parse_with_count
 from ..graph.ir import HIDDEN_KEYS, Entry, Graph, Node, caller, variable
 from ..graph.ordering import current, later
 from ..graph.rewrite import Moved, rebuilt
-from ..opdef import Attrs, DType, Operator
-from ..opdef.params import to_string
+from ..opdef import Attrs, Operator
+from ..opdef.params import NUMBERS, to_string
 from .json_format import _INITIALIZERS as INITIALIZERS
 
 
@@ -68,7 +68,7 @@ def make_node(
         Attributes.
     """
     # MXNet takes ``lr_mult=2`` in a call, though attributes are strings elsewhere
-    numbers = {k: str(v) for k, v in given.items() if hidden(k) and isinstance(v, (int, float))}
+    numbers = {k: str(+v) for k, v in given.items() if hidden(k) and isinstance(v, (int, float))}
     around = attribute.current().get(attr)
     given = {**around, **given, **numbers}
     attributes = {k: given.pop(k) for k in [k for k in given if hidden(k) or (k in around and is_attribute(op, k))]}
@@ -100,10 +100,10 @@ def as_strings(op: Operator, attrs: Attrs, given: Mapping[str, Any]) -> dict[str
     result = {}
     for key, value in given.items():
         if isinstance(value, str):
-            result[key] = value
+            result[key] = str.__str__(value)  # not an enumeration's own text
         elif key not in op.spec.by_name:  # an operator from outside takes any parameters
             result[key] = attrs[key]
-        elif isinstance(value, (bool, int, float)) and op.spec.by_name[key].kind is not DType:
+        elif type(value) in (int, float) and op.spec.by_name[key].kind in NUMBERS:
             result[key] = str(value)
         else:
             result[key] = to_string(op.spec.by_name[key], attrs[key])

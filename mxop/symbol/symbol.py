@@ -528,7 +528,7 @@ def var(
         attr["__storage_type__"] = str(_storage_type(name, stype))
     for key, value in (("lr_mult", lr_mult), ("wd_mult", wd_mult), ("profiler_scope", profiler_scope)):
         if value is not None:
-            attr[f"__{key}__"] = str(value)
+            attr[f"__{key}__"] = str(int(value) if isinstance(value, bool) else value)  # numbers are read again
     for key, value in kwargs.items():
         if not (key.startswith("__") and key.endswith("__")):
             raise OpValueError(f"Attribute name={key} is not supported: additional attributes of variable {name!r} must "
