@@ -1,6 +1,9 @@
 """Creation, methods, text, shapes, copies and files of NDArrays."""
 
+import collections
+import copy
 import ctypes
+import operator
 import os
 import stat
 import subprocess
@@ -551,3 +554,29 @@ def test_transpose_takes_axes_in_every_form(axes, negative):
 def test_transpose_refuses_what_is_no_permutation(axes):
     with pytest.raises(mx.MXNetError, match="axes"):
         nd.zeros((2, 3, 4)).transpose(*axes)
+
+
+SEQUENCES = [[1, 2, 3], (1, 2), [], "ab", b"ab", bytearray(b"ab"), range(3), collections.deque([1])]
+
+
+@pytest.mark.parametrize("other", SEQUENCES, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint8", "int8", "int64"])
+def test_sequences_are_neither_repeated_nor_extended(other, dtype):
+    """An integer array of one element is an index, with which Python would repeat them."""
+    two, three = nd.array([2], dtype=dtype), nd.array([1, 2, 3], dtype=dtype)
+    before = copy.copy(other)
+    for x in (two, three):
+        for f in (lambda a, b: a * b, lambda a, b: a + b, operator.imul, operator.iadd):
+            for a, b in ((x, other), (other, x)):
+                with pytest.raises(TypeError, match=f"NDArray [*+] {type(other).__name__} is not supported.*nd.array"):
+                    f(a, b)
+        for f in (operator.sub, operator.truediv, operator.floordiv, operator.pow, operator.matmul):
+            with pytest.raises(TypeError):
+                f(x, other)
+        assert (x == other) is False and (x != other) is True
+    assert other == before and two.asnumpy().tolist() == [2]
+
+
+def test_text_is_formatted_with_arrays():
+    two = nd.array([2], dtype="int32")
+    assert "[2]" in operator.mod("%s", two) and [1, 2, 3][two] == 3 and list(range(two)) == [0, 1]

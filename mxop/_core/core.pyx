@@ -13,6 +13,8 @@ from mxop._core.dispatch cimport OpFunction, call_scalar, call_two, function_of,
 from mxop._core.record cimport is_recording
 from mxop._core.views cimport element, plain_assign, plain_numpy, plain_reshaped, plain_scalar, plain_transposed, plain_view
 
+from collections.abc import Sequence as Sequences
+
 import numpy as np
 
 from mxop import dtypes
@@ -128,6 +130,14 @@ def hook(getitem, setitem, reshape, transpose, iterate, contains, text, leaving)
     _array.on_leaving(leaving)
 
 
+cdef object unsupported(int at, object other):
+    """Leave an operation to the other operand; refuse sequences that Python would repeat, an array being an index, or extend."""
+    if (at == ADD or at == MUL) and isinstance(other, Sequences):
+        raise OpTypeError(f"NDArray {'+' if at == ADD else '*'} {type(other).__name__} is not supported: "
+                          "make an array of it with mx.nd.array()")
+    return NotImplemented
+
+
 cdef object binary(int at, object a, object b, object out):
     """Apply an arithmetic operator; `a` is an NDArray."""
     cdef object converted
@@ -137,7 +147,7 @@ cdef object binary(int at, object a, object b, object out):
         return call_scalar(<OpFunction>_scalar[at], <Array>a, b, out)
     converted = _foreign(a, b)
     if converted is NotImplemented:
-        return NotImplemented
+        return unsupported(at, b)
     return binary(at, a, converted, out)
 
 
@@ -148,7 +158,7 @@ cdef object reflected(int at, object a, object b):
         return call_scalar(<OpFunction>_reflected[at], <Array>b, a, None)
     converted = a if isinstance(a, Array) else _foreign(b, a)
     if converted is NotImplemented:
-        return NotImplemented
+        return unsupported(at, a)
     if isinstance(converted, Array):
         return call_two(<OpFunction>_two[at], <Array>converted, <Array>b, None)
     return reflected(at, converted, b)
