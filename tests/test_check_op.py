@@ -515,6 +515,58 @@ def test_seed_lets_every_check_run(own):
     refused("test_check_draw", "order 1 of the gradient")
 
 
+def gumbel(F, data):
+    """Softmax of noise: the elements of a row depend on each other."""
+    return F.softmax(data - F.log(-F.log(F.random.uniform_like(data))), axis=-1)
+
+
+def test_elements_that_depend_on_each_other(own):
+    """Of two equal numbers, the first part of the softmax of noise is uniform, and the second what is left."""
+    given = {"dtypes": "f", "domain": (0.0, 0.0), "shapes": [((3, 2),)], "seed": mx.random.seed, "order": 2}
+    op = composite(random=True, name="test_check_gumbel")(gumbel)
+    op.infer(equal)
+    own(op, distribution=lambda data: stats.uniform(), **given)
+    refused("test_check_gumbel", "neighbours are correlated")
+    record("test_check_gumbel", distribution=lambda data: stats.uniform(), dependent=True, **given)
+    done = check_op("test_check_gumbel", orders=2)["checks"]
+    assert all(done[what] for what in ("distribution", "values", "gradient", "executor", "threads"))
+    record("test_check_gumbel", distribution=lambda data: stats.beta(1.5, 1), dependent=True, **given)
+    refused("test_check_gumbel", "distribution: float64: output 0: .*Kolmogorov-Smirnov")
+
+
+def test_a_record_says_what_is_wrong_with_it(own):
+    own(composite(random=True, name="test_check_gumbel")(gumbel), seed=mx.random.seed, dtypes="f")
+    refused("test_check_gumbel", "neither reference=.*nor distribution=, with dependent=True")
+
+    def strict(data):
+        if data.size < 10:
+            raise AssertionError
+        return data
+
+    for details, message in (
+        (
+            {"reference": strict},
+            r"values: raises AssertionError: at .*test_check_op.py:\d+, in 'raise AssertionError'",
+        ),
+        ({"reference": lambda data: None}, "values: a function of the record returns None"),
+        (
+            {"reference": np.exp, "domain": (2.0, -2.0)},
+            "values: the record's domain of input 0 is empty: from 2.0 to -2.0",
+        ),
+        ({"reference": np.exp, "dtypes": "x"}, "dtypes='x' name no type: expected letters"),
+        ({"reference": np.exp, "dtypes": "i"}, None),
+    ):
+        record("exp", **details)
+        try:
+            if message:
+                refused("exp", message)
+            else:
+                with pytest.raises(AssertionError, match=r"dtypes='i' name no type of \['float32'\]"):
+                    check_op("exp", dtypes=["float32"])
+        finally:
+            records._users.pop("exp")
+
+
 # ---- operators from outside -----------------------------------------------------------------------------------------
 class Average(mx.operator.CustomOp):
     """The difference from a running average, which training updates."""

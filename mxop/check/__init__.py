@@ -13,6 +13,7 @@ Users reach it as :func:`mxop.test_utils.check_op`.  May import :mod:`mxop.recor
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -85,9 +86,13 @@ def check_op(
     if found.distribution is None and found.seed is None and not op.repeatable:
         raise AssertionError(f"operator {op.name} draws random numbers; its record needs distribution=, or seed= when the "
                              f"results of its cases follow from the inputs alone")  # fmt: skip
+    if found.distribution is None and found.reference is None:
+        raise AssertionError(f"operator {op.name}: its record has neither reference=, what NumPy computes after the seed, nor "
+                             "distribution=, with dependent=True where the elements of a result depend on others")  # fmt: skip
     listed = cases.types_of(found, dtypes)
     if not listed:
-        raise AssertionError(f"operator {op.name}: its record's types {found.dtypes!r} hold none of {dtypes}")
+        wanted = "type: expected letters of 'fnlib'" if dtypes is None else f"type of {list(dtypes)}"
+        raise AssertionError(f"operator {op.name}: its record's dtypes={found.dtypes!r} name no {wanted}")
     report = _Report(op, found)
     place = _device(device)
     all_cases = cases.cases(op, found, np.random.default_rng(seed), place)
@@ -119,7 +124,9 @@ class _Report:
         except cases.Mismatch as problem:
             raise AssertionError(f"{where}: {problem}") from None
         except Exception as problem:
-            raise AssertionError(f"{where}: raises {type(problem).__name__}: {problem}") from problem
+            last = traceback.extract_tb(problem.__traceback__)[-1]  # an assert may say nothing else
+            told = str(problem) or f"at {last.filename}:{last.lineno}, in {last.line!r}"
+            raise AssertionError(f"{where}: raises {type(problem).__name__}: {told}") from problem
         if isinstance(done, str):
             self.reasons.setdefault(what, done)
         else:

@@ -135,6 +135,8 @@ class Case:
 
     def draw(self, k: int, shape: tuple[int, ...], dtype: str) -> np.ndarray:
         low, high = self.domain(k)
+        if not low <= high:
+            raise Mismatch(f"the record's domain of input {k} is empty: from {low} to {high}")
         if k in self.record.whole and dtype in FLOATS:
             return self.draw(k, shape, "int32").astype(numpy_dtype(dtype))
         if dtype == "bool":
@@ -257,6 +259,8 @@ class Case:
 
 
 def _listed(found: Any) -> list[np.ndarray]:
+    if found is None:
+        raise Mismatch("a function of the record returns None; expected an array, or a tuple of arrays")
     return [np.asarray(r) for r in found] if isinstance(found, (tuple, list)) else [np.asarray(found)]
 
 

@@ -15,6 +15,8 @@ from .cases import Case, Mismatch
 
 #: How many numbers are drawn, in at most so many calls; fewer than the second number say nothing.
 DRAWN, LEAST, CALLS = 20_000, 1_000, 400
+#: How many calls, of which one element counts where those of a call depend on each other.
+DEPENDENT = 2_000
 #: The smallest probability of what was drawn, were all right, at which it passes.
 PROBABILITY = 1e-7
 
@@ -38,13 +40,15 @@ def distribution(case: Case, types: Sequence[str]) -> int:
 def _drawn(case: Case, values: list[np.ndarray], n: int) -> list[list[np.ndarray]]:
     """Return for each output what each of several calls drew, flat, in float64."""
     inputs, found = case.arrays(values), [[] for _ in range(n)]  # type: list, list[list[np.ndarray]]
+    dependent = case.record.dependent
     case.seed()
-    for call in range(CALLS):
+    for call in range(DEPENDENT if dependent else CALLS):
         outputs = case.call(inputs, seeded=False)
         if len(outputs) != n:
             raise Mismatch(f"{len(outputs)} outputs, the record has {n} distributions")
         for listed, output in zip(found, outputs, strict=True):
-            listed.append(output.asnumpy().astype(np.float64).ravel())
+            flat = output.asnumpy().astype(np.float64).ravel()
+            listed.append(np.roll(flat, -call)[:1] if dependent else flat)  # each element in its turn
         if call >= 3 and sum(a.size for a in found[0]) >= DRAWN:
             break
     if min(sum(a.size for a in listed) for listed in found) < LEAST:

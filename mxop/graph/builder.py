@@ -10,8 +10,8 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from .. import dtypes
-from ..errors import OpTypeError, UnknownShapeError
+from .. import dtypes, mxnet_names
+from ..errors import OpLookupError, OpTypeError, UnknownShapeError
 from ..opdef import Attrs, Operator, infer, registry
 from .arithmetic import Arithmetic
 from .calls import active_inputs, by_kind, parse_with_count, split_call
@@ -48,10 +48,10 @@ class Value(Arithmetic):
     ) -> list[Value]:
         """Differentiate in the graph that is being built: what ``autograd.grad`` does with values."""
         found = self.builder._gradients(heads, variables, head_grads)
-        return found if create_graph else [g.constant() for g in found]
+        return found if create_graph else [g.detach() for g in found]
 
-    def constant(self) -> Value:
-        """Return the values as what has no gradient."""
+    def detach(self) -> Value:
+        """Return the values without their history: nothing is differentiated through them."""
         block = registry.get("BlockGrad")
         return Value(self.builder, (self.builder.add(block, [self.entry], block.parse({})), 0))
 
@@ -61,7 +61,13 @@ class Value(Arithmetic):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return partial(getattr(self.builder, name), self)
+        try:
+            return partial(getattr(self.builder, name), self)
+        except OpLookupError:
+            if name not in mxnet_names.listed("NDArray"):
+                raise
+            raise OpLookupError(f".{name} is for arrays alone: a composite or a gradient rule runs in graphs, too, before "
+                                "there are numbers; write it with operators of F") from None  # fmt: skip
 
     def __getitem__(self, key: Any) -> Value:
         """Take a part, as of an array: with integers, slices, None and ``...``."""

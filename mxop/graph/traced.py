@@ -293,7 +293,7 @@ class _Traced(Builder):
         if tape.recording():
             self._recorded = True
         elif self._recorded:  # paused: what is not recorded is a constant
-            found = [v.constant() for v in found] if isinstance(found, list) else found.constant()
+            found = [v.detach() for v in found] if isinstance(found, list) else found.detach()
         return found
 
     def viewed(self, value: Value, part: Value) -> Value:

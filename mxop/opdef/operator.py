@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any, TypeVar, overload
 
 from .. import dtypes
-from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError, shown, translated
+from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, shown, translated
 from ..limits import check_outputs
 from . import infer, registry
 from .above import ask
@@ -113,6 +113,20 @@ _listeners: list[Callable[[Operator], None]] = []
 def on_change(listener: Callable[[Operator], None]) -> None:
     """Call ``listener(operator)`` whenever a part of an operator is given: a rule, or a way to run."""
     _listeners.append(listener)
+
+
+class _Documentation:
+    """``__doc__`` of a class, and of its instances, operators, that of the function which each is."""
+
+    def __init__(self, of_class: str | None):
+        self.of_class = of_class
+
+    def __get__(self, op: Operator | None, cls: type) -> str | None:
+        if op is None:
+            return self.of_class
+        from . import docs
+
+        return docs.documentation(op)
 
 
 class Operator:
@@ -228,12 +242,21 @@ class Operator:
                               f"{self.num_outputs(attrs)} outputs: declare num_outputs={last + 1}, and return the "
                               "new values of states last")  # fmt: skip
 
+    def __init_subclass__(cls) -> None:
+        cls.__doc__ = _Documentation(cls.__doc__)  # type: ignore[assignment]
+
     def __getattr__(self, name: str) -> Any:
-        """Say of a part that another kind has whose it is; there is no other attribute."""
+        """Say of a part that another kind has whose it is; there is no other attribute but the signature."""
+        if name == "__signature__":
+            from . import docs
+
+            return docs.signature(self)
         if name in _PARTS:
             raise OpLookupError(f"operator {self.name}{callers_line()}: it is made by @{self.kind}, which has no part "
                                 f"@{self.name}.{name}; a @kernel has")  # fmt: skip
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        told = f"operator {self.__dict__.get('name')}: {type(self).__name__!r} object has no attribute {name!r}"
+        known = () if name.startswith("_") else [n for n in dir(type(self)) if not n.startswith("_")]
+        raise AttributeError(told + closest(name, known))
 
     def __repr__(self) -> str:
         return f"<{self.kind} operator {self.name}({', '.join(self.arguments)})>"

@@ -96,6 +96,9 @@ class Record:
         its result (a list for several results), all of them one.  What has a method ``cdf`` and no ``pmf``, as SciPy's
         continuous distributions, is held against the numbers by the test of Kolmogorov and Smirnov; a dictionary of
         values and their probabilities, or what has a ``pmf``, by the chi-square test.
+    dependent : bool
+        Whether elements of one result depend on each other, as those of a softmax do: the `distribution` is then that of one
+        element, and one of each of many calls is held against it.
     seed : callable, optional
         Of an operator that draws: ``seed(n)`` makes its draws repeat.  It is called before each call, and with it all checks
         run that compare two calls, gradients among them.  Without a `distribution`, results are those of the reference.
@@ -123,6 +126,7 @@ class Record:
     tolerance: float = 1.0
     reference_dtype: bool = False
     distribution: Callable[..., Any] | None = None
+    dependent: bool = False
     seed: Callable[[int], Any] | None = None
     refuses: Sequence[Refusal] = ()
     unchecked: Mapping[str, str] = field(default_factory=dict)

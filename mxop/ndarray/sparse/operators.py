@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from ..._core import core
-from ...errors import MXNetError, OpTypeError, translated
+from ...errors import MXNetError, OpLookupError, OpTypeError, translated
 from ...missing import error
 from ...opdef import registry
 from ...opdef.above import ask
@@ -330,7 +332,13 @@ def _method(self: Any, name: str) -> Any:
     """Return an operator as a method."""
     op = None if name.startswith("_") else registry.find(name)
     if op is None:
-        raise error(f"{type(self).__name__!r} object has no attribute {name!r}", name, "NDArray")
+        told, known = (
+            f"{type(self).__name__!r} object has no attribute {name!r}",
+            partial(chain, dir(self), registry.names()),
+        )
+        if hasattr(core.NDArray, name):
+            raise OpLookupError(f"{told}; a dense array has it: x.tostype('default').{name}")
+        raise error(told, name, "NDArray", known)
     return lambda *args, **kwargs: apply(op.name, (self, *args), kwargs)
 
 
