@@ -418,8 +418,8 @@ class Function:
 
 
 __all__ = [
-    "Function", "backward", "detect_nan", "get_symbol", "grad", "is_recording", "is_training", "mark_variables", "pause",
-    "predict_mode", "record", "set_recording", "set_training", "train_mode",
+    "Function", "NDArray", "backward", "detect_nan", "get_symbol", "grad", "is_recording", "is_training", "mark_variables",
+    "pause", "predict_mode", "record", "set_recording", "set_training", "train_mode",
 ]  # fmt: skip
 
 __getattr__, __dir__ = hooks(globals(), __all__)

@@ -52,6 +52,12 @@ def c_str_array(strings: Iterable[str]) -> ctypes.Array:
     return c_array(ctypes.c_char_p, [s.encode("utf-8") for s in strings])
 
 
+def check_call(ret: int) -> None:
+    """Raise unless a function of C returned 0."""
+    if ret != 0:
+        raise MXNetError(f"a function of C returned {ret}; expected 0")
+
+
 def c_array(ctype: type, values: Sequence[Any]) -> ctypes.Array:
     """Return values as an array of a type of ctypes."""
     return (ctype * len(values))(*values)  # type: ignore[operator]
@@ -82,7 +88,7 @@ class classproperty:
 
 __all__ = [
     "MXNetError", "NotImplementedForSymbol", "NotSupportedForSparseNDArray", "c_array", "c_array_buf", "c_str", "c_str_array",
-    "classproperty", "data_dir", "data_dir_default", "integer_types", "mx_real_t",
+    "check_call", "classproperty", "data_dir", "data_dir_default", "integer_types", "mx_real_t",
     "numeric_types", "py_str", "string_types",
 ]  # fmt: skip
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from . import context
-from .errors import MXNetError, OpTypeError, shown
-from .missing import hooks
+from .errors import MXNetError, NotYetError, OpTypeError, shown
+from .missing import NOT_YET, hooks
 from .shape_mode import numpy_shape, set_numpy_shape
 
 
@@ -70,6 +70,21 @@ def np_shape(active: bool = True) -> _NumpyShapeScope:
     return _NumpyShapeScope(active)
 
 
+class _NumpyArrayScope:
+    """A scope in which layers make ``mx.np`` arrays or not; there are none, and entering one that asks for them says so."""
+
+    def __init__(self, is_np_array: bool):
+        self._is_np_array = is_np_array
+
+    def __enter__(self) -> _NumpyArrayScope:
+        if self._is_np_array:
+            raise NotYetError(f"mx.np arrays: MXNet has mx.np, {NOT_YET}")
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+
 def use_np_shape(func: Any) -> Any:
     """Decorate a function, or all methods of a class, to run with NumPy's meaning of shapes.
 
@@ -82,20 +97,25 @@ def use_np_shape(func: Any) -> Any:
     >>> total(mx.nd.ones(3)).shape
     ()
     """
+    return run_within(np_shape, func, "use_np_shape")
+
+
+def run_within(scope: Callable[[], Any], func: Any, who: str) -> Any:
+    """Return a function, or a class with all of its methods, that runs in a scope; `who` decorates, for messages."""
     if inspect.isclass(func):
         for name, method in list(vars(func).items()):
             if inspect.isfunction(method):
-                setattr(func, name, use_np_shape(method))
+                setattr(func, name, run_within(scope, method, who))
         return func
     if not callable(func):
-        raise OpTypeError(f"use_np_shape decorates functions and classes, not {type(func).__name__}")
+        raise OpTypeError(f"{who} decorates functions and classes, not {type(func).__name__}")
 
     @functools.wraps(func)
-    def with_np_shape(*args: Any, **kwargs: Any) -> Any:
-        with np_shape():
+    def within(*args: Any, **kwargs: Any) -> Any:
+        with scope():
             return func(*args, **kwargs)
 
-    return with_np_shape
+    return within
 
 
 def is_np_array() -> bool:

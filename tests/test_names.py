@@ -1,6 +1,7 @@
 """Names: what is there is listed, what MXNet has and mxop has not yet is told so, and no suggestion misleads."""
 
 import importlib
+import inspect
 import json
 import re
 import runpy
@@ -40,7 +41,7 @@ def told(function):
     (lambda: mx.nd.contrib.box_nms, "mx.nd.contrib.box_nms"),
     (lambda: mx.image.imread, "mx.image"), (lambda: mx.io.ImageRecordIter, "mx.io.ImageRecordIter"),
     (lambda: mx.util.use_np, "mx.util.use_np"), (lambda: mx.nd.imdecode, "mx.nd.imdecode"),
-    (lambda: mx.contrib.tensorboard, "mx.contrib.tensorboard"), (lambda: mx.base.check_call, "mx.base.check_call"),
+    (lambda: mx.contrib.tensorboard, "mx.contrib.tensorboard"),
     (lambda: mx.libinfo.find_lib_path, "mx.libinfo.find_lib_path"),
 ])  # fmt: skip
 def test_what_mxnet_has_is_told(get, path):
@@ -240,3 +241,86 @@ def test_tool_writes_names(tmp_path, monkeypatch):
 def test_modules_that_are_whole(module):
     found = importlib.import_module(f"mxop.{module}")
     assert [n for n in mxnet_names.listed(f"mxop.{module}") if not hasattr(found, n)] == []
+
+
+def test_names_that_programs_import_at_their_top():
+    found = {}
+    exec("from mxop.autograd import *\nfrom mxop.base import check_call\nfrom mxop.test_utils import use_np", found)
+    assert found["NDArray"] is mx.nd.NDArray
+    assert found["check_call"](0) is None
+    with pytest.raises(mx.MXNetError, match="returned -1"):
+        found["check_call"](-1)
+
+
+@pytest.mark.parametrize(("key", "shape", "side_by_side"), [
+    ((slice(0, 2), slice(0, 3)), (4, 3), True), ((slice(1, 2), slice(0, 2)), (4, 3), True),
+    ((slice(0, 2), slice(0, 2)), (4, 3), False), ((slice(0, 4, 2), slice(0, 3)), (4, 3), False),
+    ((slice(0, 1, 2), slice(0, 3)), (4, 3), True), ((slice(3, None, -1), slice(0, 3)), (4, 3), False),
+    ((slice(2, 2), slice(0, 2)), (4, 3), True), ((slice(0, 2), slice(1, 2)), (4, 3), False),
+    ((slice(0, 4), slice(1, 2)), (4, 1), True), ((slice(2, 3), slice(1, 2)), (4, 3), True), ((), (), True),
+    ((slice(1, 2), slice(1, 3), slice(None)), (2, 4, 5), True), ((slice(None), slice(1, 3), slice(None)), (2, 4, 5), False),
+])  # fmt: skip
+def test_slices_that_lie_side_by_side(key, shape, side_by_side):
+    """The answers are MXNet's."""
+    assert mx.nd.NDArray._basic_indexing_slice_is_contiguous(key, shape) is side_by_side
+
+
+def test_sparse_arrays_are_asked_for_what_they_have():
+    dense = mx.nd.array([[1.0, 0, 2]])
+    for x in (dense.tostype("csr"), dense.tostype("row_sparse")):
+        for name in ("asnump", "tostyp", "attach", "sums", "indice", "softmx", "shap"):
+            hint = re.search("did you mean '(\\w+)'(?: or '\\w+')?\\?$", told(lambda x=x, name=name: getattr(x, name)))
+            assert hint and hasattr(x, hint[1]), (name, told(lambda x=x, name=name: getattr(x, name)))
+        assert told(lambda x=x: x.split_v2).endswith("a dense array has it: x.tostype('default').split_v2")
+        assert "did you mean" not in told(lambda x=x: x.quite_another_thing)
+
+
+def test_operators_say_what_they_are():
+    from mxop.op import F, composite, elementwise, kernel
+
+    @elementwise
+    def test_names_plain(data, *, scale: float = 2.0):
+        return data * scale
+
+    @elementwise
+    def test_names_told(data):
+        """Double the data."""
+        return F.square(data)
+
+    @kernel
+    def test_names_kernel(data):
+        """A kernel."""
+
+    for op in (test_names_plain, test_names_told, test_names_kernel):
+        assert op.__doc__ == getattr(mx.nd, op.name).__doc__
+        assert inspect.signature(op) == inspect.signature(getattr(mx.nd, op.name))
+    assert test_names_told.__doc__.startswith("Double the data.") and "scale : float" in test_names_plain.__doc__
+    assert type(test_names_told).__doc__.startswith("An operator made of a scalar formula.")
+    with pytest.raises(AttributeError, match=r"operator test_names_kernel: .*did you mean 'shape'"):
+        test_names_kernel.shap  # noqa: B018
+    assert not hasattr(test_names_kernel, "native")
+
+    @composite
+    def test_names_detached(F, data):
+        return data * data.detach()
+
+    x = mx.nd.array([3.0])
+    x.attach_grad()
+    with mx.autograd.record():
+        y = test_names_detached(x)
+    y.backward()
+    executor = mx.sym.test_names_detached(mx.sym.Variable("data")).bind(
+        mx.cpu(), {"data": x}, args_grad={"data": mx.nd.zeros(1)}
+    )
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones(1))
+    assert x.grad.item() == executor.grad_arrays[0].item() == 3
+
+    @composite
+    def test_names_host(F, data):
+        return data * data.asnumpy()
+
+    with pytest.raises(mx.errors.OpLookupError, match=r"\.asnumpy is for arrays alone.*operators of F"):
+        mx.sym.test_names_host(mx.sym.Variable("data")).eval(data=x)
+    for op in (test_names_plain, test_names_told, test_names_kernel, test_names_detached, test_names_host):
+        mx.opdef.registry.unregister(op.name)

@@ -263,13 +263,41 @@ def test_check_symbolic_forward(as_dict, as_ndarray):
         tu.check_symbolic_forward(sym, location, expect(2, 5, 6))
 
 
-def test_an_output_is_not_stretched_to_what_is_expected():
-    sym = _variable() * 2
-    tu.check_symbolic_forward(sym, [np.ones((2, 3))], [2])
-    tu.check_symbolic_forward(sym, [np.ones(1)], [np.array(2)])
-    for location, expected in [(np.ones(1), np.full(3, 2)), (np.ones((3, 1)), np.full(3, 2)), (np.ones(3), np.ones(2))]:
-        with pytest.raises(AssertionError, match="has the shape"):
-            tu.check_symbolic_forward(sym, [location], [expected])
+def test_shapes_broadcast_as_in_mxnet():
+    sym, two = _variable() * 2, np.full((2, 3), 2.0)
+    for location, expected in [(np.ones((2, 3)), 2), (np.ones(1), np.array(2)), (np.ones(1), two), (np.ones((3, 1)), two[0]),
+                               (np.ones((2, 3)), mx.nd.array([2.0]))]:  # fmt: skip
+        tu.check_symbolic_forward(sym, [location], [expected])
+        with pytest.raises(AssertionError, match="EXPECTED"):
+            tu.check_symbolic_forward(sym, [location], [expected + 1])
+    with pytest.raises(AssertionError, match="do not broadcast"):
+        tu.check_symbolic_forward(sym, [np.ones(3)], [np.ones(2)])
+    for expected in (2, two[:1], two):
+        tu.check_symbolic_backward(sym, [np.ones((2, 3))], [np.ones((2, 3))], [expected])
+        with pytest.raises(AssertionError, match="EXPECTED_x"):
+            tu.check_symbolic_backward(sym, [np.ones((2, 3))], [np.ones((2, 3))], [expected + np.float64(1)])
+
+
+def test_what_there_is_beyond_the_visible_outputs_is_passed_over():
+    net = mx.sym.BatchNorm(_variable(), fix_gamma=False, name="bn")
+    x, head, one = np.random.RandomState(0).rand(4, 3), np.arange(12.0).reshape(4, 3), np.ones(3)
+    given = {"location": {"x": x, "bn_gamma": one, "bn_beta": one}, "aux_states": [0 * one, one]}
+    beta = {"bn_beta": head.sum(0)}
+    for heads in ([head], [head, one, one], {"bn_output": head, "bn_mean": one}):
+        tu.check_symbolic_backward(net, out_grads=heads, expected=beta, **given)
+        with pytest.raises(AssertionError, match="EXPECTED_bn_beta"):
+            tu.check_symbolic_backward(net, out_grads=heads, expected={"bn_beta": head.sum(0) + 1}, **given)
+    shared = _variable()
+    both = mx.sym.Group([shared * 2, shared * 3])
+    tu.check_symbolic_forward(both, [one], [2 * one, 3 * one, one])
+    tu.check_symbolic_forward(both, [one], [2 * one])
+    with pytest.raises(AssertionError, match="EXPECTED"):
+        tu.check_symbolic_forward(both, [one], [2 * one, 2 * one, one])
+    tu.check_symbolic_backward(mx.sym.MakeLoss(_variable()), [one], [], [one])
+    with pytest.raises(mx.MXNetError):
+        tu.check_symbolic_backward(both, [one], [one], [5 * one])
+    with pytest.raises(ValueError, match="out_grads"):
+        tu.check_symbolic_backward(both, [one], {both.list_outputs()[1]: one}, [5 * one])
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, "asnumpy"])

@@ -36,6 +36,52 @@ def test_generators_are_held_against_their_distribution():
             wrong()
 
 
+def test_samples_at_the_edges_of_intervals_are_counted_as_mxnet_does():
+    def counts(values, buckets):
+        n = len(values)
+        return tu.chi_square_check(lambda _: np.array(values), buckets, [1 / len(buckets)] * len(buckets), n)[
+            1
+        ].tolist()
+
+    assert counts([0, 1, 2, 3], [(0, 2), (2, 4)]) == [2, 2]
+    assert counts([0, 1, 2, 3], [(0, 1), (2, 3)]) == [
+        1,
+        2,
+    ]  # 1 is at the end of one and before the next; 3 at the last end
+    assert counts([-1, 0, 5, 9, 10], [(0, 5), (7, 10)]) == [2, 2]
+    edge = 2**31
+    assert counts([edge - 1, edge, edge + 1], [(0, edge), (edge, 2 * edge)]) == [1, 2]  # no float32 is next to it
+    assert counts(np.float64([0.1, np.nextafter(0.25, 0), 0.25]), [(0, 0.25), (0.25, 1)]) == [2, 1]
+    tu.verify_generator(
+        lambda n: np.arange(n) % 4 + 2**24, [(2**24, 2**24 + 2), (2**24 + 2, 2**24 + 4)], [0.5, 0.5], 1000
+    )
+    with pytest.raises(AssertionError, match="not from this distribution"):
+        tu.verify_generator(lambda n: np.arange(n) % 4, [(0, 1), (1, 4)], [0.5, 0.5], 1000)
+
+
+def test_use_np_says_that_there_are_no_such_arrays():
+    found = {}
+    exec("from mxop.test_utils import *; from mxop.util import _NumpyArrayScope", found)
+
+    @found["use_np"]
+    def test(x):
+        return x
+
+    @tu.use_np
+    class Tests:
+        def test(self):
+            return 1
+
+    for call in (lambda: test(1), Tests().test, found["_NumpyArrayScope"](True).__enter__):
+        with pytest.raises(mx.errors.NotYetError, match=r"mx\.np"):
+            call()
+    assert test.__name__ == "test"
+    with found["_NumpyArrayScope"](False):
+        assert not mx.util.is_np_array()
+    with pytest.raises(mx.MXNetError, match="use_np decorates functions and classes, not int"):
+        tu.use_np(3)
+
+
 def test_matrices():
     q = tu.new_orthonormal_matrix_2d(4)
     np.testing.assert_allclose(q @ q.T, np.eye(4), atol=1e-12)

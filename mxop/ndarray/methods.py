@@ -6,8 +6,10 @@ May import :mod:`mxop._core`, :mod:`mxop.ops` and the rest of :mod:`mxop.ndarray
 
 from __future__ import annotations
 
+import math
 import operator
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes, missing
@@ -296,6 +298,15 @@ def _alias_context(self: NDArray) -> Context:
     return self.context
 
 
+def _slice_is_contiguous(slc_key: Sequence[slice], shape: Sequence[int]) -> bool:
+    """Return whether slices, one for each axis, choose elements that lie side by side in an array in C order."""
+    axes = [(range(*part.indices(size)), size) for part, size in zip(slc_key, shape, strict=True)]
+    last = max((k for k, (chosen, size) in enumerate(axes) if len(chosen) < size), default=0)
+    # before the last axis that is cut, an axis has one element
+    along = (len(chosen) == 1 or (k >= last and chosen.step == 1) for k, (chosen, _) in enumerate(axes))
+    return math.prod(len(chosen) for chosen, _ in axes) == 0 or all(along)
+
+
 def _writable(self: NDArray) -> bool:
     return self._gpu is not None or bool(core.as_numpy(self).flags.writeable)
 
@@ -315,7 +326,8 @@ TABLE: dict[str, Any] = {
     "__array_ufunc__": interop.array_ufunc, "__complex__": complex_, "__copy__": interop.copy,
     "__deepcopy__": interop.deepcopy, "__dlpack__": interop.dlpack, "__dlpack_device__": interop.dlpack_device,
     "__format__": formatted, "__jax_array__": interop.jax_array, "__reduce_ex__": interop.reduce_ex,
-    "__round__": rounded, "__setstate__": interop.set_state, "_repr_html_": html,
+    "__round__": rounded, "__setstate__": interop.set_state,
+    "_basic_indexing_slice_is_contiguous": staticmethod(_slice_is_contiguous), "_repr_html_": html,
 }  # fmt: skip
 #: What the compiled class asks for: see ``core.hook``.
 HOOKS: dict[str, Any] = {

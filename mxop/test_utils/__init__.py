@@ -71,7 +71,7 @@ from .generate import (
     random_sample,
     random_uniform_arrays,
 )
-from .running import assert_exception, discard_stderr, environment, retry, with_seed
+from .running import assert_exception, discard_stderr, environment, retry, use_np, with_seed
 
 _PLACES = {
     "statistics": ("chi_square_check", "gen_buckets_probs_with_ppf", "mean_check", "var_check", "verify_generator"),
@@ -101,7 +101,8 @@ __all__ = [
     "effective_dtype", "environment", "find_max_violation", "get_atol", "get_etol", "get_rtol", "get_tolerance",
     "get_tols", "list_gpus", "locationError", "np_reduce", "numeric_grad", "rand_coord_2d", "rand_ndarray",
     "rand_shape_2d", "rand_shape_3d", "rand_shape_nd", "random_arrays", "random_sample", "random_uniform_arrays",
-    "retry", "same", "same_array", "set_default_context", "simple_forward", "with_seed", *_LATER, *_MODULES, *_OBJECTS,
+    "retry", "same", "same_array", "set_default_context", "simple_forward", "use_np", "with_seed", *_LATER, *_MODULES,
+    *_OBJECTS,
 ]  # fmt: skip
 
 

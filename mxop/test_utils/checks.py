@@ -23,11 +23,17 @@ Tolerance = float | Mapping | None
 # --------------------------------------------------------------------------------------------------------------------
 # Reading what the caller gives
 # --------------------------------------------------------------------------------------------------------------------
-def _by_name(names: Sequence[str], values: Arrays | None, what: str, some: bool = False) -> dict[str, Any]:
+def _by_name(
+    names: Sequence[str], values: Arrays | None, what: str, some: bool = False, more: bool = False
+) -> dict[str, Any]:
     """Return `values`, a dict or a list in the order of `names`, as a dict in that order.
 
-    With `some`, a dict may leave names out.
+    With `some`, names may be left out; with `more`, values without one of these names are passed over, as MXNet does: they are
+    for outputs that nobody sees.
     """
+    if more and values is not None:
+        values = dict(zip(names, values, strict=False)) if not isinstance(values, Mapping) else values
+        values = {name: values[name] for name in names if name in values}
     if values is None:
         return {}
     if isinstance(values, Mapping):
@@ -91,18 +97,6 @@ def _is_float(dtype: Any) -> bool:
     return dtype.kind == "f" or dtype.name == "bfloat16"
 
 
-def _check_outcome(expected: Any, actual: Any, names: tuple[str, str], **tolerance: Any) -> None:
-    """Compare as `assert_almost_equal`, but never by stretching what was computed to the shape of what is expected."""
-    expected, actual = to_numpy(expected), to_numpy(actual)
-    try:
-        fits = np.broadcast_shapes(expected.shape, actual.shape)
-    except ValueError:
-        fits = None
-    if fits is None or np.prod(fits) != actual.size:
-        raise AssertionError(f"{names[1]} has the shape {actual.shape}, {names[0]} {expected.shape}")
-    assert_almost_equal(expected, actual, names=names, **tolerance)
-
-
 # --------------------------------------------------------------------------------------------------------------------
 # Forward and backward against given values
 # --------------------------------------------------------------------------------------------------------------------
@@ -157,7 +151,8 @@ def check_symbolic_forward(
     location : list or dict of array_like
         The value of every argument, in the order of ``sym.list_arguments()`` or by name.
     expected : list or dict of array_like
-        The value of every output, in the order of ``sym.list_outputs()`` or by name.
+        The value of every output, in the order of ``sym.list_outputs()`` or by name; shapes broadcast, as in MXNet, and what
+        there is beyond these outputs is passed over.
     rtol, atol : float, dict of dtype to float, or None
         As for `assert_almost_equal`.
     aux_states : list or dict of array_like, optional
@@ -186,11 +181,14 @@ def check_symbolic_forward(
     >>> outputs = check_symbolic_forward(mx.sym.dot(lhs, rhs), [a, b], [a @ b])
     """
     names = sym.list_outputs()
-    expected = _by_name(names, expected, "expected")
+    expected = _by_name(names, expected, "expected", some=True, more=True)
+    if not expected:
+        raise ValueError(f"check_symbolic_forward: expected holds nothing for the outputs {names}")
     outputs = _Point.read(sym, location, aux_states, ctx, dtype).bind().forward(is_train=False)
-    for name, output in zip(names, outputs, strict=True):
+    computed = dict(zip(names, outputs, strict=True))
+    for name, value in expected.items():
         labels = f"EXPECTED_{name}", f"FORWARD_{name}"
-        _check_outcome(expected[name], output, labels, rtol=rtol, atol=atol, equal_nan=equal_nan)
+        assert_almost_equal(value, computed[name], rtol, atol, labels, equal_nan)
     return outputs
 
 
@@ -218,7 +216,8 @@ def check_symbolic_backward(
     sym, location, rtol, atol, aux_states, ctx, equal_nan, dtype
         As for `check_symbolic_forward`.
     out_grads : list or dict of array_like, or None
-        The head gradient of every output; None for a symbol that is its own loss.
+        The head gradient of every output, and perhaps of others that nobody sees, as MXNet's programs give them for
+        BatchNorm; None for a symbol that is its own loss.
     expected : list or dict of array_like
         The gradient of every argument; a dict may leave out arguments that are not to be checked.
     grad_req : {"write", "add", "null"}, or a list or dict of these
@@ -242,7 +241,7 @@ def check_symbolic_backward(
     >>> grads = check_symbolic_backward(x * 2, [np.zeros(2)], [np.ones(2)], [np.full(2, 2.0)])
     """
     point = _Point.read(sym, location, aux_states, ctx, dtype)
-    expected = _by_name(sym.list_arguments(), expected, "expected", some=True)
+    expected = _by_name(sym.list_arguments(), expected, "expected", some=True, more=not isinstance(expected, Mapping))
     reqs = _requests(grad_req, list(point.args), list(expected))
     grads, start = _random_grads(point, reqs, grad_stypes)
     executor = point.bind(grads, reqs)
@@ -250,8 +249,8 @@ def check_symbolic_backward(
     if out_grads is None:
         executor.backward()
     else:
-        heads = _by_name(sym.list_outputs(), out_grads, "out_grads")
-        pairs = zip(heads.values(), outputs, strict=True)
+        heads = _by_name(sym.list_outputs(), out_grads, "out_grads", some=not isinstance(out_grads, Mapping), more=True)
+        pairs = zip(heads.values(), outputs, strict=False)
         executor.backward([_to_ndarray(head, out.context, out.dtype) for head, out in pairs])
     for name, value in expected.items():
         _check_gradient("EXPECTED", name, value, grads[name], reqs[name], start[name], (rtol, atol), equal_nan)
@@ -302,7 +301,7 @@ def _check_gradient(
     expected = to_numpy(expected)
     if req == "add":
         expected = expected + start
-    _check_outcome(expected, actual, labels, rtol=tols[0], atol=tols[1], equal_nan=equal_nan)
+    assert_almost_equal(expected, actual, *tols, labels, equal_nan)
 
 
 # --------------------------------------------------------------------------------------------------------------------

@@ -158,3 +158,10 @@ def discard_stderr() -> Iterator[None]:
     finally:
         os.dup2(kept, 2)
         os.close(kept)
+
+
+def use_np(func: Any) -> Any:
+    """Decorate a function, or all methods of a class, that works on ``mx.np`` arrays: there are none, and a call says so."""
+    from ..util import _NumpyArrayScope, run_within
+
+    return run_within(functools.partial(_NumpyArrayScope, True), func, "use_np")

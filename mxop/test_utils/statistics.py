@@ -50,7 +50,8 @@ def chi_square_check(generator: Callable[[int], Any], buckets: Sequence[Any], pr
     generator : callable
         Returns so many samples.
     buckets : list of numbers, or of pairs of numbers
-        The values of a discrete distribution, or intervals in growing order.
+        The values of a discrete distribution, or intervals in growing order: the beginning of one belongs to it, as does what
+        lies between the one before and it; what lies at the end of the last, or beyond, is not counted.
     probs : list of float
     nsamples : int
 
@@ -70,8 +71,10 @@ def chi_square_check(generator: Callable[[int], Any], buckets: Sequence[Any], pr
         edges = np.array(buckets, dtype=np.float32).ravel()
         if (np.diff(edges) < 0).any():
             raise OpValueError("chi_square_check: the intervals are not in growing order, each apart from the next")
-        where = np.searchsorted(edges, samples.astype(np.float32), side="right") - 1
-        observed = np.array([(where == 2 * at).sum() for at in range(len(buckets))])
+        where = (
+            np.searchsorted(edges, samples, side="right") // 2
+        )  # MXNet: up to the next interval, its beginning excluded
+        observed = np.array([(where == at).sum() for at in range(len(buckets))])
     else:
         observed = np.array([(samples == value).sum() for value in buckets])
     expected = nsamples * np.asarray(probs, dtype=np.float64)
