@@ -525,7 +525,12 @@ def _(ins, outs):
     if condition is None:  # as MXNet, which asks for it first
         return ins, outs
     data = infer.same_shape("where", ("x", "y", "output"), [x, y, outs[0]])[0]
-    if data is not None and not (len(condition) == 1 and infer.compatible(condition, data[:1])):
+    if data is None:
+        return [condition, data, data], [data]
+    if len(condition) == 1 and infer.compatible(condition, data[:1]):
+        condition = infer.same_shape("where", ("condition", "the rows of x"), [condition, data[:1]])[0]
+        data = (*condition, *data[1:])
+    else:
         condition = data = infer.same_shape("where", ("condition", "x"), [condition, data])[0]
     return [condition, data, data], [data]
 
