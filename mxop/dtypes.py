@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .distribution import install
-from .errors import OpTypeError, closest, shown
+from .errors import OpArithmeticError, OpTypeError, closest, shown
 
 FLOAT32, FLOAT64, FLOAT16, UINT8, INT32, INT8, INT64, BOOL = range(8)
 BFLOAT16 = 12
@@ -117,6 +117,27 @@ def numpy_dtype(code: int) -> np.dtype:
         _numpy[BFLOAT16] = np.dtype(ml_dtypes.bfloat16)
         return _numpy[BFLOAT16]
     raise OpTypeError(f"unknown type code {code}")
+
+
+def check_numbers(found: Any, code: int, who: str) -> None:
+    """Raise where numbers are to become integers and are NaN, or 64 bits do not hold them; within those, narrow types wrap.
+
+    Parameters
+    ----------
+    found : numpy.ndarray or cupy.ndarray
+    code : int
+        Of the type that they get.
+    who : str
+        What the message begins with.
+    """
+    if code in FLOATS or code == BOOL or found.dtype.kind in "ib":
+        return
+    with np.errstate(all="ignore"):
+        exact = found if found.dtype.kind in "uO" else found.astype(np.float64)
+        fits = (exact >= -(2**63)) & (exact < 2**63)
+    if not fits.all():
+        raise OpArithmeticError(f"{who}: {shown(found[~fits][0])} does not fit dtype {NAMES[code]}: expected numbers that "
+                                "integers of 64 bits hold")  # fmt: skip
 
 
 def type_of(code: int) -> Any:

@@ -4,6 +4,8 @@ half the size, ranges of integers, extrema of nothing.  NumPy is the reference."
 from __future__ import annotations
 
 import itertools
+import math
+import operator
 
 import numpy as np
 import pytest
@@ -157,6 +159,176 @@ def test_a_bound_stops_at_the_ends_of_the_type(dtype):
         same(mx.sym.clip(mx.sym.Variable("x"), low, high).eval(x=x)[0], wanted)
     wraps = np.array(300).astype(dtype)
     same(mx.nd.hypot(x, 300), np.trunc(np.hypot(a.astype("float64"), wraps)).astype(dtype))
+
+
+# ---- numbers that do not fit -----------------------------------------------------------------------------------------
+LIMITS = {d: (int(np.iinfo(d).min), int(np.iinfo(d).max)) for d in INTEGERS}
+FAR = [
+    2**63,
+    -(2**63) - 1,
+    2**64 + 5,
+    2**70,
+    -(2**70),
+    10**400,
+    np.uint64(2**63),
+    1e20,
+    -1e300,
+    math.inf,
+    -math.inf,
+    math.nan,
+]
+ARITHMETIC = {
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "%": operator.mod,
+    "**": operator.pow, "//": operator.floordiv, "+=": operator.iadd, "*=": operator.imul,
+}  # fmt: skip
+COMPARISONS = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+
+def ways(f, x, number):
+    """Yield functions that compute ``f(x, number)``, and ``f(number, x)`` where it is an operator of Python, in every way."""
+    v, a = mx.sym.Variable("x"), x.copy()
+    yield lambda: f(x, number)
+    yield lambda: f(v, number).eval(x=x)[0]
+    yield lambda: f(v, number).bind(mx.cpu(), {"x": x}).forward()[0]
+    yield lambda: (f(v * 1, number) * 1).eval(x=x)[0]  # within a chain, which is fused
+    yield lambda: mx.graph.compiled(lambda y: f(y, number))(x)
+
+    def recorded():
+        a.attach_grad()
+        with mx.autograd.record():
+            return f(a, number)
+
+    if f not in (operator.iadd, operator.imul):
+        yield recorded
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("number", FAR, ids=lambda n: f"{n:.4g}" if abs(n) < 1e308 or n != n else "10**400")
+def test_what_64_bits_do_not_hold_is_no_operand_of_integers(dtype, number):
+    x = mx.nd.array([5, 0, 7], dtype=dtype)
+    for sign, f in ARITHMETIC.items():
+        for way in ways(f, x, number) if not sign.endswith("=") else [lambda f=f: f(x, number)]:
+            with pytest.raises((mx.MXNetError, OverflowError), match=r"fit|large|number"):
+                way()
+        if not sign.endswith("="):
+            with pytest.raises((mx.MXNetError, OverflowError), match=r"fit|large|number"):
+                f(number, x)
+    assert x.asnumpy().tolist() == [5, 0, 7]  # a refused call writes nothing
+    floats = mx.nd.array([5.0], dtype="float64") + number if abs(number) < 1e308 else None
+    assert floats is None or floats.item() == 5 + float(number)
+
+
+@pytest.mark.parametrize("dtype", (*INTEGERS, "bool"))
+def test_integers_are_compared_with_any_number(dtype):
+    low, high = LIMITS.get(dtype, (0, 1))
+    values = [low, 0, 1, high] if low else [0, 1, high]
+    x = mx.nd.array(np.array(values, dtype), dtype=dtype)
+    exact = [int(v) for v in x.asnumpy()]
+    for number in [*FAR, -1, 255, 256, 300, -129, 2**31, 2**40, -(2**40), 2**63 - 1, -(2**63), float(2**31), 1e10]:
+        if number == 10**400:
+            continue
+        for f in COMPARISONS.values():
+            wanted = [float(f(v, number)) for v in exact]
+            for way in ways(f, x, number):
+                assert way().asnumpy().astype(float).tolist() == wanted, (f, number)
+            assert f(number, x).asnumpy().astype(float).tolist() == [float(f(number, v)) for v in exact], (f, number)
+        assert mx.nd.logical_and(x, number).asnumpy().tolist() == [bool(v) and bool(number) for v in exact]
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_a_limit_beyond_the_type_is_no_limit_or_refused(dtype):
+    low, high = LIMITS[dtype]
+    x = mx.nd.array(np.array([low, 0, high], dtype), dtype=dtype)
+    for beyond in (high + 1, 2**63, 1e30, math.inf):
+        for way in ways(mx_minimum, x, beyond):
+            same(way(), x.asnumpy())
+        for f in (mx_maximum, lambda a, b: a.clip(b, 1e30)):
+            for way in ways(f, x, beyond):
+                with pytest.raises(mx.MXNetError, match="does not fit"):
+                    way()
+    for beyond in (low - 1, -(2**70), -1e30, -math.inf):
+        for way in ways(mx_maximum, x, beyond):
+            same(way(), x.asnumpy())
+        with pytest.raises(mx.MXNetError, match="does not fit"):
+            mx.nd.minimum(x, beyond)
+        with pytest.raises(mx.MXNetError, match=r"a_max.*does not fit"):
+            mx.nd.clip(x, -math.inf, beyond)
+    for f in (mx.nd.minimum, mx.nd.maximum, mx.nd.clip):
+        with pytest.raises(mx.MXNetError, match="nan does not fit"):
+            f(x, *[math.nan] * (1 + (f is mx.nd.clip)))
+
+
+def mx_minimum(a, b):
+    return (mx.nd if isinstance(a, mx.nd.NDArray) else mx.sym).minimum(a, b)
+
+
+def mx_maximum(a, b):
+    return (mx.nd if isinstance(a, mx.nd.NDArray) else mx.sym).maximum(a, b)
+
+
+def assigned(key):
+    def assign(number, dtype):
+        x = mx.nd.zeros((3,), dtype=dtype)
+        x[key] = number
+        return x
+
+    return assign
+
+
+MADE = {
+    "array": lambda n, d: mx.nd.array([n], dtype=d),
+    "array of a tuple": lambda n, d: mx.nd.array((0, n), dtype=d),
+    "array of lists": lambda n, d: mx.nd.array([[1, 2], [3, n]], dtype=d),
+    "array of a number": lambda n, d: mx.nd.array(n, dtype=d),
+    "array of a 0-d array": lambda n, d: mx.nd.array(np.array(n), dtype=d),
+    "full": lambda n, d: mx.nd.full((2,), n, dtype=d),
+    "full_like": lambda n, d: mx.nd.full_like(mx.nd.zeros((2,), dtype=d), n),
+    "full, a symbol": lambda n, d: mx.sym.full((2,), n, dtype=d).eval()[0],
+    "_full": lambda n, d: mx.nd._internal._full(shape=(2,), value=n, dtype=d),
+    "arange": lambda n, d: mx.nd.arange(n, n + 3, dtype=d),
+    "arange, a symbol": lambda n, d: mx.sym.arange(n, n + 3, dtype=d).eval()[0],
+    "linspace": lambda n, d: mx.nd.linspace(n, n, 2, dtype=d),
+    "x[:]": assigned(slice(None)),
+    "x[0]": assigned(0),
+    "x[[0, 2]]": assigned([0, 2]),
+    "x[mask]": assigned(np.array([True, False, True])),
+    "a list to x[:2]": lambda n, d: assigned(slice(2))([1, n], d),
+    "pad": lambda n, d: mx.nd.pad(mx.nd.ones((1, 1, 2, 2), dtype=d), mode="constant", pad_width=(0, 0, 0, 0, 1, 1, 1, 1),
+                                  constant_value=n),
+    "slice_assign_scalar": lambda n, d: mx.nd.zeros((2,), dtype=d).slice_assign_scalar(n, (0,), (1,), (1,)),
+    "one_hot": lambda n, d: mx.nd.one_hot(mx.nd.array([0]), 2, on_value=n, dtype=d),
+    "csr": lambda n, d: mx.nd.sparse.csr_matrix(([n], [0], [0, 1]), shape=(1, 2), dtype=d),
+    "row_sparse": lambda n, d: mx.nd.sparse.row_sparse_array(([[n]], [0]), shape=(2, 1), dtype=d),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+@pytest.mark.parametrize("make", MADE)
+def test_what_64_bits_do_not_hold_becomes_no_integer(make, dtype):
+    for number in FAR:
+        if number != -(2**63) - 1 or make not in ("pad", "one_hot", "linspace"):  # of which float64 makes -2**63
+            with pytest.raises((mx.MXNetError, OverflowError)):
+                MADE[make](number, dtype)
+    if not make.startswith(("arange", "linspace")):
+        assert 1 in MADE[make](1, dtype).asnumpy()
+        for number, wrapped in ((300, 300), (-1, -1), (2**40, 2**40)):  # as in MXNet, low bits stay
+            if make not in ("csr", "row_sparse"):
+                assert np.array(wrapped).astype(dtype) in MADE[make](number, dtype).asnumpy()
+
+
+@pytest.mark.parametrize("make", [m for m in MADE if not m.startswith(("arange", "linspace"))])
+def test_floats_hold_large_integers(make):
+    for number in (2**63, -(2**70), 1e20):
+        assert np.float32(number) in MADE[make](number, "float32").asnumpy()
+    with pytest.raises((mx.MXNetError, OverflowError)):
+        MADE[make](10**400, "float32")
 
 
 # ---- lengths ---------------------------------------------------------------------------------------------------------

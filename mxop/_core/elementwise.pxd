@@ -8,8 +8,9 @@ cdef class ElementwiseCall:
     cdef readonly int n_in, n_out
     cdef readonly object keys       # inputs that are keys of random numbers; most have none
     cdef bint has_keys, creates, broadcast, plain_types, has_rule
-    cdef unsigned int scalar_mask   # parameters that take the data's type
-    cdef unsigned int bound_mask    # parameters that stop at the ends of integer data's type
+    cdef unsigned char ways[MAX_VALUES]     # how a parameter takes integer data's type; 0: not at all
+    cdef bint typed                 # whether one does
+    cdef int truths                 # whether the result says where something holds: 1; 2: if all inputs do
     cdef list programs              # by compute type
     cdef dict backwards             # wanted inputs -> BackwardPlan
     cdef dict launches              # how operands lie on a GPU -> what was launched
@@ -29,8 +30,8 @@ cdef int set_value(Value* value, object number) except -1
 cdef object run_elementwise(ElementwiseCall call, object inputs, const Value* values, object out, int req)
 cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, const Value* values, object out, int req)
 cdef int compute_type(ElementwiseCall call, Array first, object inputs) except -1
-cdef list gpu_values(ElementwiseCall call, const Value* values, int dtype)
+cdef list gpu_values(ElementwiseCall call, const Value* values, int dtype, int* ctype)
 cdef object filled_attrs(ElementwiseCall call, const Value* values)
-cdef const Value* typed_values(ElementwiseCall call, const Value* values, int dtype, Value* typed) noexcept
+cdef const Value* typed_values(ElementwiseCall call, const Value* values, int dtype, Value* typed, int* ctype) except NULL
 cdef long long whole(double d) noexcept nogil
 cdef tuple listed(PyObject** items, Py_ssize_t n)

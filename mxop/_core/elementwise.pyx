@@ -6,7 +6,7 @@ Small calls on plain arrays take a way without any set-up.  May import :mod:`.ar
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
-from libc.math cimport fabs
+from libc.math cimport fabs, INFINITY
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
@@ -28,7 +28,8 @@ from mxop._kernels.interp cimport MOST_REGISTERS, Program
 from mxop import dtypes
 from mxop._kernels.instruction_sets import has_instruction
 from mxop.errors import OpArithmeticError, OpTypeError, OpValueError, shown
-from mxop.formula import compile_program
+from mxop.formula import compile_program, walk
+from mxop.formula.expr import TRUTHS as TRUTHS_OF, is_truth
 from mxop.memo import keep
 from mxop.opdef import Bound, Scalar
 from mxop.shape_mode import numpy_shape
@@ -39,7 +40,14 @@ cdef extern from "Python.h":
 cdef enum:
     MAX_REGISTERS = 240    # inputs and outputs of one program: its registers share the cache
     MAX_OPERANDS = 64      # inputs and outputs of one program that are described on the stack
+    WRAPS = 1              # how a number takes the type of integer data: as C casts it,
+    SATURATES = 2          # as the nearest integer of the type,
+    UPPER = 3              # the same, of a minimum: one below all of them is refused,
+    LOWER = 4              # of a maximum, one above all of them,
+    COMPARED = 5           # or, where the type does not hold it, not at all: it is compared as it is
+    TRUTHS = -1            # in place of the output's number, of an array without a node: what a comparison gave
 
+cdef dict _WAYS = {"minimum": UPPER, "maximum": LOWER, **dict.fromkeys(TRUTHS_OF, COMPARED)}
 cdef dict _calls = {}      # operator -> {(inputs, static parameters): ElementwiseCall}
 cdef enum:
     LATEST = 256           # a power of 2
@@ -69,6 +77,35 @@ def forget(op):
             _latest[k] = None
 
 
+cdef int way_of(tuple roots, str name, int usual) except -1:
+    """Return how a parameter takes the type of integer data: by the functions that it is an operand of, where they tell."""
+    users = [n for n in walk(roots) if any([a.kind == "param" and a.label == name for a in n.args])]
+    found = {_WAYS.get(n.label, usual) for n in users}
+    if len(found) != 1 or (COMPARED in found and not all([any([n is r for r in roots]) for n in users])):  # what is computed of it is no 0 or 1
+        return usual
+    return found.pop()
+
+
+cdef int truths_of(tuple roots) except -1:
+    """Return whether a formula gives 1 where something holds and 0 elsewhere; 2 where it does so of such inputs."""
+    if len(roots) != 1:
+        return 0
+    root = roots[0]
+    if root.kind == "call" and is_truth(root):
+        return 1
+    return 2 if root.kind == "input" or (root.label == "mul" and all([a.kind == "input" for a in root.args])) else 0
+
+
+cdef bint is_truths(Array a):
+    return a.output == TRUTHS if a.node is None else (
+        isinstance(a.node.call, ElementwiseCall) and (<ElementwiseCall>a.node.call).truths == 1)
+
+
+def compared(Array a):
+    """Tell whether an array, or what it is a copy or a view of, is what a comparison gave: 1 where that holds, 0 elsewhere."""
+    return is_truths(a)
+
+
 cdef class BackwardPlan:
     """Which operands the backward formula takes, and the call that computes it."""
 
@@ -87,15 +124,15 @@ cdef class ElementwiseCall:
         self.has_rule = op.differentiable
         self.programs = [None] * 7
         self.backwards, self.types, self.launches = {}, {}, {}
-        self.scalar_mask, self.bound_mask = 0, 0
-        for k, name in enumerate(self.formula.params):
-            if op.spec.by_name[name].kind is Scalar:
-                self.scalar_mask |= 1u << <int>k
-            elif op.spec.by_name[name].kind is Bound:
-                self.bound_mask |= 1u << <int>k
         if len(self.formula.params) > MAX_VALUES:
             raise OpValueError(f"operator {op.name} has {len(self.formula.params)} numeric parameters; "
                                f"at most {MAX_VALUES} are supported")
+        for k, name in enumerate(self.formula.params):
+            kind = op.spec.by_name[name].kind
+            if kind is Scalar or kind is Bound:
+                self.ways[<int>k] = way_of(self.formula.roots, name, SATURATES if kind is Bound else WRAPS)
+                self.typed = True
+        self.truths = truths_of(self.formula.roots) if op.out_dtype is None else 0  # a cast says what is meant
         if self.n_in + self.n_out > MAX_REGISTERS:
             raise OpValueError(f"operator {op.name}: {self.n_in} inputs and {self.n_out} outputs; at most {MAX_REGISTERS} "
                                "together are supported")
@@ -230,6 +267,17 @@ cdef object run_elementwise(ElementwiseCall call, object inputs, const Value* va
 
 cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, const Value* values, object out, int req):
     """The body of :func:`run_elementwise`; `inputs` may be None, then they are listed only if they are needed as objects."""
+    cdef object found = run_found(call, items, inputs, values, out, req)
+    cdef int k
+    if call.truths and out is None and (<Array>found).node is None:
+        for k in range(call.n_in if call.truths == 2 else 0):
+            if not is_truths(<Array>items[k]):
+                return found
+        (<Array>found).output = TRUTHS
+    return found
+
+
+cdef object run_found(ElementwiseCall call, PyObject** items, object inputs, const Value* values, object out, int req):
     cdef Array first, a
     cdef int k, n_in = call.n_in
     cdef bint same = True, plain
@@ -331,13 +379,13 @@ cdef object run_plain(ElementwiseCall call, Program program, PyObject** items, i
     return results
 
 
-cdef list gpu_values(ElementwiseCall call, const Value* values, int dtype):
-    """Return the parameters of a call as Python numbers: whole ones for integer data."""
+cdef list gpu_values(ElementwiseCall call, const Value* values, int dtype, int* ctype):
+    """Return the parameters of a call as Python numbers: whole ones for integer data; `ctype` is set as by :func:`typed_values`."""
     cdef bint real = dtype in dtypes.FLOATS
     cdef list found = []
     cdef Value typed[MAX_VALUES]
     cdef int k
-    values = typed_values(call, values, dtype, typed)
+    values = typed_values(call, values, dtype, typed, ctype)
     for k in range(len(call.formula.params)):
         found.append(values[k].d if real or values[k].d != <double>values[k].i else values[k].i)
     return found
@@ -347,8 +395,9 @@ def values_of(op, attrs, int n_inputs, int dtype):
     """Return the numeric parameters of a call on data of a type, as its formula gets them; the GPU's kernels take these."""
     cdef ElementwiseCall call = call_for(op, attrs, n_inputs)
     cdef Value values[MAX_VALUES]
+    cdef int ctype
     call.load_values(attrs, values)
-    return gpu_values(call, values, dtype)
+    return gpu_values(call, values, dtype, &ctype)
 
 
 cdef tuple listed(PyObject** items, Py_ssize_t n):
@@ -397,6 +446,7 @@ cdef object run_described(ElementwiseCall call, object inputs, const Value* valu
         for k in range(ndim):
             size *= shape[k]
     ctype = compute_type(call, first, inputs)
+    values = typed_values(call, values, dtype, typed, &ctype)
     program = call.program(ctype)
     if out is None and call.plain_types and dtype <= FLOAT64 and may_wait(size) and not watched(IMPERATIVE | NANS):
         found = defer(call, n_in, call.n_out, inputs, values, dtype, ndim, shape, size)
@@ -404,7 +454,6 @@ cdef object run_described(ElementwiseCall call, object inputs, const Value* valu
             if is_noted():
                 record_elementwise(call, inputs, <list>found, values)
             return (<list>found)[0] if call.n_out == 1 else found
-    values = typed_values(call, values, dtype, typed)
     for k in range(n_in):
         a = <Array>inputs[k]
         if same or same_shape(a, ndim, shape):
@@ -466,25 +515,40 @@ cdef int drawn_type(ElementwiseCall call, object inputs) except -1:
     return dtype
 
 
-cdef const Value* typed_values(ElementwiseCall call, const Value* values, int dtype, Value* typed) noexcept:
+cdef const Value* typed_values(ElementwiseCall call, const Value* values, int dtype, Value* typed, int* ctype) except NULL:
     """Return the parameters of a call on data of a type; for every device.
 
     Of integer data, a scalar is converted to their type, and wraps as in C, also where the formula is computed in floating
-    point; a bound that their type does not reach becomes the last integer before it.
+    point; what 64 bits do not hold is refused.  A limit that the type does not reach becomes the last integer before it, and
+    what data are compared with stays what it is: then `ctype`, in which the formula is computed, becomes float64.
     """
     cdef int k
-    if (call.scalar_mask | call.bound_mask) == 0 or dtype <= FLOAT16 or dtype == BFLOAT16:
+    if not call.typed or dtype <= FLOAT16 or dtype == BFLOAT16:
         return values
     memcpy(typed, values, MAX_VALUES * sizeof(Value))
     for k in range(MAX_VALUES):
-        if call.scalar_mask & (1u << k):
-            typed[k].i = wrapped(typed[k].i, dtype)
-        elif call.bound_mask & (1u << k):
-            typed[k].i = nearest(&typed[k], dtype)
-        else:
-            continue
-        typed[k].d = <double>typed[k].i
+        if call.ways[k]:
+            take_type(call, k, dtype, &typed[k], ctype)
     return typed
+
+
+cdef int take_type(ElementwiseCall call, int k, int dtype, Value* value, int* ctype) except -1:
+    """Convert parameter number `k` to the type of integer data."""
+    cdef bint lost = value.i == 0 and not fabs(value.d) < 1  # 64 bits do not hold it, or it is NaN
+    cdef bint beyond = lost or nearest(value, dtype) != value.i
+    cdef int way = call.ways[k]
+    if way == COMPARED and beyond:
+        ctype[0] = FLOAT64
+        if lost and value.d == value.d:  # the last integers of 64 bits are rounded to 2**63 there
+            value.d = INFINITY if value.d > 0 else -INFINITY
+        return 0
+    if (lost and (way == WRAPS or value.d != value.d)) or (beyond and (
+            (way == UPPER and value.d < 0) or (way == LOWER and value.d > 0))):
+        raise OpArithmeticError(f"operator {call.op.name}: {call.formula.params[k]}={value.d:.17g} does not fit the data, whose dtype is "
+                                f"{dtypes.NAMES[dtype]}: expected a number that integers hold")
+    value.i = wrapped(value.i, dtype) if way == WRAPS else nearest(value, dtype)
+    value.d = <double>value.i
+    return 0
 
 
 cdef long long wrapped(long long i, int dtype) noexcept nogil:
@@ -622,13 +686,15 @@ cdef object filled_attrs(ElementwiseCall call, const Value* values):
 
 cdef object run_on_gpu(ElementwiseCall call, PyObject** items, object inputs, const Value* values, object out, int req):
     """Run a call on GPU arrays, by the kernel of one before if there was one like it."""
-    cdef list numbers = gpu_values(call, values, (<Array>items[0]).dtype)
-    cdef list results = relaunched(call.launches, items, call.n_in, numpy_shapes(), numbers) if out is None else None
+    cdef int ctype = -1
+    cdef list numbers = gpu_values(call, values, (<Array>items[0]).dtype, &ctype)
+    cdef dict launches = call.launches if ctype < 0 else {}  # their kernels compute in the data's type
+    cdef list results = relaunched(launches, items, call.n_in, numpy_shapes(), numbers) if out is None else None
     if results is None:
         from mxop._gpu import run as gpu_run
         results, plan = gpu_run.elementwise(call, list(inputs), numbers, out, req)
         if out is None:
-            keep_launch(call.launches, items, call.n_in, numpy_shapes(), plan, results)
+            keep_launch(launches, items, call.n_in, numpy_shapes(), plan, results)
     if is_noted():
         record_elementwise(call, inputs, results, values)
     return results[0] if len(results) == 1 else results

@@ -127,6 +127,7 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
     cdef Value typed[MAX_VALUES]
     cdef FunctionCall general
     cdef ProgramCall fast
+    cdef const Value* known
     cdef ExternalCall external
     cdef int ctype
     if isinstance(op, External):
@@ -152,8 +153,9 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
                 raise OpTypeError(f"operator {op.name}: output has dtype {dtypes.NAMES[(<Array>a).dtype]}, "
                                   f"expected {dtypes.NAMES[t]}")
         ctype = compute_type(call, <Array>inputs[0], inputs)
+        known = typed_values(call, values, out_types[0] if call.has_keys else types[0], typed, &ctype)
         fast = program_call(call.program(ctype), inputs, outputs, reqs, op.name)
-        memcpy(fast.values, typed_values(call, values, out_types[0] if call.has_keys else types[0], typed), sizeof(values))
+        memcpy(fast.values, known, sizeof(values))
         return fast
     on_gpu = any([a._gpu is not None for a in (*inputs, *outputs)])
     if on_gpu and isinstance(op, Elementwise):
@@ -174,13 +176,14 @@ cdef object elementwise_on_gpu(object op, object attrs, list inputs, list output
     """Return the prepared kernel of a call; None where a call does more."""
     cdef ElementwiseCall call
     cdef Value values[MAX_VALUES]
+    cdef int ctype
     if not inputs or not all([(<Array>a).gpu is not None and (<Array>a).device_id == (<Array>inputs[0]).device_id for a in (*inputs, *outputs)]):
         return None
     op.check_arity(attrs, len(inputs))
     call = call_for(op, attrs, len(inputs))
     call.load_values(attrs, values)
     from mxop._gpu import run as gpu_run
-    return gpu_run.prepared_elementwise(call, inputs, gpu_values(call, values, (<Array>inputs[0]).dtype), outputs, reqs)
+    return gpu_run.prepared_elementwise(call, inputs, gpu_values(call, values, (<Array>inputs[0]).dtype, &ctype), outputs, reqs)
 
 
 def prepare_sized(op, attrs, list inputs, list outputs, list reqs, list sized):

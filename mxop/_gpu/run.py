@@ -21,9 +21,11 @@ from .text import REQ_ADD, REQ_WRITE
 
 
 # ---- elementwise -----------------------------------------------------------------------------------------------------
-def _compute_type(formula: Formula, types: Sequence[int]) -> int:
-    """Return the type in which a formula is computed (of mixed inputs: the widest)."""
-    return formula.compute_type(dtypes.widest(*[t for k, t in enumerate(types) if k not in formula.keys]))
+def _compute_type(formula: Formula, types: Sequence[int], values: Sequence[float]) -> int:
+    """Return the type in which a formula is computed: of mixed inputs the widest; float64 where integers are compared with a
+    number beyond them."""
+    found = formula.compute_type(dtypes.widest(*[t for k, t in enumerate(types) if k not in formula.keys]))
+    return dtypes.FLOAT64 if found not in dtypes.FLOATS and any(isinstance(v, float) for v in values) else found
 
 
 def _shape_of(call: Any, shapes: Sequence[tuple[int, ...]], outs: list) -> tuple[int, ...]:
@@ -75,7 +77,7 @@ def elementwise(
     except ValueError:
         shape = tuple(op.infer_shape(call.attrs, shapes, [None] * call.n_out)[1][0])  # raises, naming the inputs
     out_types = op.infer_type(call.attrs, types, [dtypes.UNKNOWN] * call.n_out)[1]
-    compute = _compute_type(formula, [*types, *out_types] if formula.keys else types)
+    compute = _compute_type(formula, [*types, *out_types] if formula.keys else types, values)
     outputs = results.results_for(op, inputs, given, [shape] * call.n_out, out_types)
     reqs = [REQ_WRITE if g is None else req for g in given]
     return outputs, _evaluate(op.name, formula, values, inputs, outputs, reqs, compute)
@@ -134,7 +136,8 @@ def prepared_elementwise(
         return None
     if _shape_of(call, shapes, [None] * call.n_out) != outputs[0].shape:
         return None
-    return prepared_formula(op.name, call.formula, values, inputs, outputs, reqs, _compute_type(call.formula, types))
+    compute = _compute_type(call.formula, types, values)
+    return prepared_formula(op.name, call.formula, values, inputs, outputs, reqs, compute)
 
 
 def prepared_reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: Any, req: int) -> Any:

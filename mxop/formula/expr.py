@@ -188,14 +188,15 @@ def _refused(why: str) -> Callable[..., NoReturn]:
 
 
 #: Primitives whose results are truth values.
-_TRUTHS = {"lt", "le", "gt", "ge", "eq", "ne", "land", "lor", "lxor", "lnot", "isnan", "isinf", "isfinite"}
+TRUTHS = {"lt", "le", "gt", "ge", "eq", "ne", "land", "lor", "lxor", "lnot", "isnan", "isinf", "isfinite"}
 
 
-def _is_truth(value: Any) -> bool:
+def is_truth(value: Any) -> bool:
+    """Return whether an expression is 1 where something holds, and 0 elsewhere."""
     if isinstance(value, Expr):
         if value.kind == CALL and value.label == "where":
-            return _is_truth(value.args[1]) and _is_truth(value.args[2])
-        return value.label in _TRUTHS if value.kind == CALL else value.kind == CONST and value.label in (0, 1)
+            return is_truth(value.args[1]) and is_truth(value.args[2])
+        return value.label in TRUTHS if value.kind == CALL else value.kind == CONST and value.label in (0, 1)
     return isinstance(value, bool)
 
 
@@ -210,7 +211,7 @@ _SIGNS = {
 
 def _of_truths(sign: str, *operands: Any) -> Expr:
     primitive, hint = _SIGNS[sign]
-    if not all(map(_is_truth, operands)):
+    if not all(map(is_truth, operands)):
         shown = f"a {sign} b" if len(operands) == 2 else f"{sign}a"
         raise TraceError(f"a formula cannot be traced through {shown} of numbers: {sign} is for truth values such as "
                          f"(x > 0); use {hint}")  # fmt: skip

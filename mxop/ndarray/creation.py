@@ -77,20 +77,11 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
     if isinstance(source_array, sparse.BaseSparseNDArray) or hasattr(type(source_array), "tocsr"):
         return sparse.array(source_array, ctx, dtype)
     code = dtypes.code_of(dtype)
-    try:
-        found = np.asarray(source_array)
-    except (TypeError, ValueError) as problem:
-        raise OpTypeError(f"nd.array: the source is not array-like ({problem})") from None
-    if type(source_array) in (list, tuple) and found.dtype.kind in "if":
+    found = indexing.numeric(source_array, code, "nd.array")
+    if type(source_array) in (list, tuple):
         quick = plain_array(found, ctx, code)
         if quick is not None:
             return quick
-    try:
-        found = indexing.numeric(found)
-    except OpTypeError:
-        raise OpTypeError(
-            f"nd.array: the source, a {type(source_array).__name__}, is not an array of numbers"
-        ) from None
     if place.is_gpu:
         return placed(indexing.converted(found, code), place)
     made = blank(found.shape, code, place)
@@ -248,11 +239,12 @@ def arange(
     with translated("nd.arange"):
         code = dtypes.code_of(dtype)
         values = spaced(np, count, start, step, code not in dtypes.FLOATS and code != dtypes.BOOL)
-        return placed(_contiguous(np.repeat(values, repeat), code), device(ctx, "nd.arange"))
+        return placed(_contiguous(np.repeat(values, repeat), code, "nd.arange"), device(ctx, "nd.arange"))
 
 
-def _contiguous(values: np.ndarray, dtype: Any) -> np.ndarray:
-    return np.asarray(indexing.converted(values, dtypes.code_of(dtype)), order="C")
+def _contiguous(values: np.ndarray, code: int, who: str) -> np.ndarray:
+    dtypes.check_numbers(values, code, who)
+    return np.asarray(indexing.converted(values, code), order="C")
 
 
 def linspace(
@@ -273,7 +265,7 @@ def linspace(
         values = np.linspace(start, stop, count[0], endpoint=endpoint)
         if values.ndim != 1:
             raise OpTypeError(f"nd.linspace: start={start!r} and stop={stop!r} must be numbers")
-        return placed(_contiguous(values, dtype), device(ctx, "nd.linspace"))
+        return placed(_contiguous(values, dtypes.code_of(dtype), "nd.linspace"), device(ctx, "nd.linspace"))
 
 
 def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:

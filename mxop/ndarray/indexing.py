@@ -15,8 +15,9 @@ import numpy as np
 
 from .. import dtypes
 from .._core import array, core, tape
+from .._core.elementwise import compared
 from .._core.views import plain_array
-from ..errors import MXNetError, OpIndexError, OpTypeError, OpValueError, translated
+from ..errors import MXNetError, OpArithmeticError, OpIndexError, OpTypeError, OpValueError, translated
 from ..ops import indexing as ops
 from ..shape_mode import numpy_shape
 from .register import F
@@ -75,6 +76,13 @@ def view_of(x: NDArray, items: tuple) -> NDArray:
 def _index_array(item: Any, xp: Any) -> Any:
     """Return one array of a key as NumPy (or CuPy) wants it: integers or a mask."""
     if isinstance(item, Dense):
+        if item.dtype_code != dtypes.BOOL and compared(item):
+            raise OpIndexError(
+                f"a comparison is no index: it gives {item.dtype.__name__}, and an array of numbers chooses rows by number. "
+                "Write x = mx.nd.where(x < 0, mx.nd.zeros_like(x), x) for x[x < 0] = 0, "
+                "mx.nd.contrib.boolean_mask(x, x < 0) for x[x < 0], or index with (x < 0).astype('bool'); "
+                "astype('int32') says that rows 0 and 1 are meant"
+            )
         item = item._gpu if item._gpu is not None else core.as_numpy(item)
     try:
         found = xp.asarray(item)
@@ -128,7 +136,7 @@ def _rows(x: NDArray, key: Any) -> NDArray | None:
 
 def _row_numbers(key: Any) -> NDArray | None:
     """Return an array, or a list, of whole numbers as an array of integers; None for masks and what has other types."""
-    if isinstance(key, Dense) and key.dtype_code in _ROWS:
+    if isinstance(key, Dense) and key.dtype_code in _ROWS and not compared(key):
         return key
     found = plain_array(key, None, dtypes.INT64) if type(key) is list else None
     if found is not None:
@@ -303,18 +311,31 @@ def _broadcast(value: NDArray, goal: tuple) -> NDArray:
     return value._view(goal, (0,) * lead + steps, 0)
 
 
-def numeric(value: Any, xp: Any = np) -> Any:
-    """Return something array-like as NumPy's array of numbers; raise where it is none."""
+def numeric(value: Any, code: int, who: str, xp: Any = np) -> Any:
+    """Return something array-like as NumPy's array of numbers, to become elements of a type; raise where it is none.
+
+    An array is converted as C does; a number, or a list of numbers, has to fit.
+    """
     try:
         found = xp.asarray(value)
         if found.dtype.kind == "O" and not any(v is None for v in found.flat):  # integers beyond 64 bits
-            found = found.astype(np.float64)
-    except (TypeError, ValueError, OverflowError) as problem:
-        raise OpTypeError(f"{type(value).__name__} {_short(value)} is not an array of numbers: {problem}") from None
+            real = found.astype(np.float64)
+            dtypes.check_numbers(found, code, who)
+            found = real
+    except OverflowError as problem:
+        raise (
+            problem if isinstance(problem, MXNetError) else OpArithmeticError(f"{who}: a number is too large")
+        ) from None
+    except (TypeError, ValueError) as problem:
+        raise OpTypeError(
+            f"{who}: {type(value).__name__} {_short(value)} is not an array of numbers: {problem}"
+        ) from None
     if found.dtype.kind not in "biuf" and found.dtype.name != "bfloat16":
         raise OpTypeError(
-            f"{type(value).__name__} {_short(value)} is not an array of numbers (its dtype is {found.dtype})"
+            f"{who}: {type(value).__name__} {_short(value)} is not an array of numbers (its dtype is {found.dtype})"
         )
+    if not getattr(value, "ndim", 0):
+        dtypes.check_numbers(found, code, who)
     return found
 
 
@@ -345,7 +366,7 @@ def prepared(found: Any, code: int) -> Any:
 
 def _numpy_value(value: Any, x: NDArray, xp: Any) -> Any:
     """Return a value in the type of `x` and in a shape that broadcasts to that of `x`."""
-    found = numeric(value, xp)
+    found = numeric(value, x.dtype_code, "x[key] = value", xp)
     return converted(found, x.dtype_code).reshape(_fitting(found.shape, x.shape))
 
 
@@ -356,7 +377,8 @@ def _assign_advanced(x: NDArray, items: tuple, value: Any) -> None:
     _check_writable(memory)
     try:
         key = tuple(_apart(k, memory, xp) if isinstance(k, xp.ndarray) else k for k in _numpy_key(items, xp))
-        found = converted(_memory(value)[0] if isinstance(value, Dense) else numeric(value, xp), x.dtype_code)
+        numbers = _memory(value)[0] if isinstance(value, Dense) else numeric(value, x.dtype_code, "x[key] = value", xp)
+        found = converted(numbers, x.dtype_code)
         found = _apart(found, memory, xp)
         if len(key) == 1 and found.ndim > 1 and _is_mask(key[0], xp) and key[0].shape == x.shape:
             found = found.reshape(_fitting(found.shape, (int(key[0].sum()),)))  # NumPy does not drop leading ones here

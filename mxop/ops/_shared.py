@@ -129,11 +129,13 @@ def summed_in(code):
     return dtypes.INT64 if code == dtypes.BOOL else dtypes.COMPUTED_AS.get(code, code)
 
 
-def element(number, dtype):
-    """Return a number as an element of a type: cut, and wrapped, as NumPy's arrays are when they are cast."""
+def element(number, dtype, who):
+    """Return a number as an element of a type: cut, and wrapped; what 64 bits do not hold is refused."""
     import numpy as np
 
-    return np.asarray(number).astype(dtype)[()]
+    found = np.asarray(number)
+    dtypes.check_numbers(found, dtypes.code_of(dtype), f"operator {who}")
+    return np.asarray(int(number) if found.dtype.kind == "f" and dtype.kind in "iu" else found).astype(dtype)[()]
 
 
 def size_of(shape):

@@ -32,7 +32,7 @@ def _filled(op, value=None):
 
     @op.rearrange
     def _(xp, inputs, outputs, **params):
-        outputs[0][...] = element(params["value"] if value is None else value, outputs[0].dtype)
+        outputs[0][...] = element(params["value"] if value is None else value, outputs[0].dtype, op.name)
 
     zero_gradient(op)
 

@@ -12,7 +12,7 @@ from .. import dtypes
 from ..errors import OpIndexError, OpValueError
 from ..opdef import DType, Shape, composite, infer, kernel
 from ..shape_mode import numpy_shape
-from ._shared import Count, both_ways, compiled, size_of, summed_in, typed_by_first
+from ._shared import Count, both_ways, compiled, element, size_of, summed_in, typed_by_first
 
 
 class Span(NamedTuple):
@@ -619,9 +619,7 @@ def _bits(value, dtype):
 
 
 def _cut(on_value, off_value, dtype):
-    """Return the values as numbers of a type, around the end of which whole numbers go as everywhere."""
-    import numpy as np
-
+    """Return the values as numbers of a type."""
     if dtype in dtypes.FLOATS:
         return on_value, off_value
-    return [np.uint64(int(v) % 2**64).astype(dtypes.numpy_dtype(dtype)) for v in (on_value, off_value)]
+    return [element(v, dtypes.numpy_dtype(dtype), "one_hot") for v in (on_value, off_value)]

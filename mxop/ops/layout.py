@@ -244,7 +244,7 @@ both_ways(pad_constant, lambda data, *, pad_width, **params: None if data is Non
 @pad_constant.rearrange
 def _(xp, inputs, outputs, *, pad_width, constant_value):
     (data,), (out,) = inputs, outputs
-    number = element(int(constant_value) if out.dtype.kind in "iub" else constant_value, out.dtype)
+    number = element(constant_value, out.dtype, "pad")
     inside = _inside(data.shape, pad_width)
     for axis, part in enumerate(inside):
         for margin in (slice(0, part.start), slice(part.stop, None)):

@@ -5,7 +5,7 @@ Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 
 from ..errors import OpIndexError, OpValueError
 from ..opdef import Scalar, Shape, infer, kernel
-from ._shared import both_ways, equal_shapes, typed_by_first
+from ._shared import both_ways, element, equal_shapes, typed_by_first
 
 
 # ---- ranges: one ``(start, step, count)`` for each axis -------------------------------------------------------------
@@ -222,7 +222,7 @@ equal_shapes(slice_assign_scalar)
 def _(xp, inputs, outputs, *, scalar, **where):
     outputs[0][...] = inputs[0]
     part = _slices(_ranges("_slice_assign_scalar", outputs[0].shape, **where))
-    outputs[0][part] = scalar if xp is None else xp.asarray(scalar).astype(outputs[0].dtype)
+    outputs[0][part] = element(scalar, outputs[0].dtype, "_slice_assign_scalar")
 
 
 @slice_assign_scalar.gradient

@@ -29,7 +29,10 @@ def _typed(values: Any, dtype: Any) -> np.ndarray:
     """Return values in a type: by default that of an array, and float32 of all else."""
     if dtype is None:
         dtype = values.dtype if isinstance(values, np.ndarray) or hasattr(values, "asnumpy") else "float32"
-    return host(values).astype(dtypes.numpy_dtype(dtypes.code_of(dtype)))
+    found, code = host(values), dtypes.code_of(dtype)
+    if not getattr(values, "ndim", 0):
+        dtypes.check_numbers(found, code, "a sparse array")
+    return found.astype(dtypes.numpy_dtype(code))
 
 
 def _is_shape(arg: Any) -> bool:
