@@ -7,10 +7,9 @@ May import :mod:`.array`, :mod:`.later` and the pool.
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, realloc
 
-from mxop._core.array cimport Array, new_array, read_pointer, view_of
+from mxop._core.array cimport Array, new_array, read_pointer, view_of, wrapped
 from mxop._core.later cimport run_all
 from mxop._kernels.instruction_sets cimport itemsize_of
-from mxop._kernels.memory cimport block_wrap
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object sequence)
@@ -78,7 +77,9 @@ cdef class Places:
             raise OverflowError("an array is too large for a plan")
         a.data = <char*>(self.mark | (<Py_ssize_t>self.bases << SHIFT) | MIDDLE)
         if self.gpu < 0:
-            a.block = block_wrap(a.data - MIDDLE, 2 * MIDDLE, None)  # elements may lie anywhere in its range
+            for i in range(a.ndim if strides is not None else 0):
+                a.strides_[i] = <Py_ssize_t>strides[i] * itemsize_of(dtype)
+            a.block = wrapped(a, None)  # of the bytes between its elements, too
         else:
             from mxop._gpu import device
             a.gpu, a.device_id, a.data = device.unowned(<size_t>a.data, shape, dtype, self.gpu), self.gpu, NULL
