@@ -327,6 +327,8 @@ cdef Array view_at(Array base, int ndim, const Py_ssize_t* shape, const Py_ssize
     a.device_id = base.device_id
     a.readonly_ = base.readonly_
     a.watch = base.watch
+    if base.node is None:
+        a.output = base.output  # what comparisons gave stays known as such
     if base.gpu is None:
         a.block = block_retain(base.block)
         a.data = base.data + offset
@@ -345,6 +347,8 @@ cdef Array detached(Array base):
     a.size, a.dtype, a.contiguous, a.device_id = base.size, base.dtype, base.contiguous, base.device_id
     a.readonly_ = base.readonly_
     a.watch = base.watch
+    if base.node is None:
+        a.output = base.output
     a.gpu = base.gpu
     if base.block != NULL:
         a.block = block_retain(base.block)

@@ -164,6 +164,8 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
         size = itemsize_of(source.dtype)
         part.gpu = device.view(source.gpu, part.shape_tuple(), part._strides, plan.offset // size)
     copy_into(part, result, req)
+    if out is None:
+        result.output = part.output
     if is_noted():
         record_general(op, attrs, inputs, [result])
     return result

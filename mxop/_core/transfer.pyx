@@ -117,6 +117,8 @@ cdef int copy_from(Array source, Py_ssize_t offset, int ndim, const Py_ssize_t* 
                    Array target) except -1:
     """Copy the elements that lie there in an array, by strides in bytes, into a new contiguous one of its type."""
     cdef Operand operands[2]
+    if source.node is None:
+        target.output = source.output  # what comparisons gave stays known as such
     operands[0].data, operands[0].dtype, operands[0].staged = read_pointer(source) + offset, source.dtype, False
     collapse(&operands[0], ndim, shape, strides)
     if operands[0].contiguous and target.size * itemsize_of(target.dtype) < AT_ONCE:
