@@ -87,7 +87,7 @@ from mxop.op import Expr, F, elementwise, reduction
 
 @elementwise
 def typed_swish(data: Expr, *, beta: float = 1.0) -> Expr:
-    return data / (1 + F.exp(-beta * data))
+    return data * F.sigmoid(beta * data)
 
 
 @elementwise(name="typed_other")

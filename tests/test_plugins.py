@@ -11,7 +11,7 @@ from mxop.op import F, elementwise
 @elementwise
 def {name}(data, *, beta: float = {beta}):
     \"\"\"Evaluate ``data * sigmoid(beta * data)``.\"\"\"
-    return data / (1 + F.exp(-beta * data))
+    return data * F.sigmoid(beta * data)
 
 @elementwise(name="_contrib_{last}", aliases=["{last}_alias"])
 def last(data):

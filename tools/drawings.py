@@ -178,7 +178,7 @@ def swish() -> SVG:
 
     @elementwise(name="_drawn_swish")
     def swish(data, *, beta: float = 1.0):
-        return data / (1 + F.exp(-beta * data))
+        return data * F.sigmoid(beta * data)
 
     x = mx.nd.array(np.linspace(-6, 6, 241), dtype="float64")
     v = mx.sym.Variable("v")
@@ -187,7 +187,7 @@ def swish() -> SVG:
         curves.append((name, color, curve.eval(v=x)[0].asnumpy()))
         curve = mx.graph.deriv(curve, v)
     mx.op.unregister("_drawn_swish")
-    return plot(x.asnumpy(), curves, "swish(x) = x / (1 + exp(-x)), and its derivatives", low=-0.6, high=1.6)
+    return plot(x.asnumpy(), curves, "swish(x) = x * sigmoid(x), and its derivatives", low=-0.6, high=1.6)
 
 
 def plot(x: np.ndarray, curves: Sequence[tuple[str, str, np.ndarray]], title: str, low: float, high: float) -> SVG:
