@@ -6,7 +6,7 @@ from . import reference as r
 from .drawing import Case, operator
 from .numpy_space import Numpy
 from .reference import einsum, joined, sigmoid, stacked, tanh, value
-from .views import run, steps
+from .views import run, steps, types
 
 GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}
 EVERYWHERE = ("eager", "bind", "bind", "compiled", "eval")
@@ -96,7 +96,7 @@ def foreach(draw):
 
     text = f"foreach of x, s: {'; '.join(texts)}; state tanh(x + s){f'; outputs[:{n}]' if sliced else ''}"
     return Case(text + (", x * s" if gives_input else ""), [draw.real(length, *shape), draw.real(*shape)], call,
-                lambda *v: call(Numpy, *v), modes=EVERYWHERE, dtypes=("float32", "float64"), slack=30,
+                lambda *v: call(Numpy, *v), modes=EVERYWHERE, dtypes=types(texts), slack=30,
                 tags=("foreach", *(["outputs sliced"] if sliced else [])))  # fmt: skip
 
 
