@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from comparing import heads
 
 import mxop as mx
 from mxop import nd
@@ -25,8 +26,7 @@ def step(symbol, passes=None, batch=64, **shapes):
     rng = np.random.default_rng(0)
     for array in executor.arg_arrays:
         array[:] = rng.normal(size=array.shape) / 3
-    executor.forward(is_train=True)
-    executor.backward([nd.ones(o.shape) for o in executor.outputs])
+    executor.backward(heads(executor.forward(is_train=True)))
     return executor, [a.asnumpy() for a in (*executor.outputs, *executor.grad_arrays)]
 
 
@@ -126,7 +126,7 @@ def test_mirroring_gives_the_same_in_less_memory():
 
 def test_backward_may_run_again():
     executor, found = step(layers(12), {"mirror": True})
-    executor.backward([nd.ones(o.shape) for o in executor.outputs])
+    executor.backward(heads(executor.outputs))
     same([a.asnumpy() for a in executor.grad_arrays], found[1:])
 
 
@@ -196,7 +196,7 @@ def test_what_reads_states_is_not_computed_again():
         executor.arg_dict["data"][:] = np.random.default_rng(0).normal(size=(64, 8))
         executor.aux_dict["w"][:] = 2
         executor.forward(is_train=True)
-        executor.backward([nd.ones(o.shape) for o in executor.outputs])
+        executor.backward(heads(executor.outputs))
         found.append(executor.grad_dict["data"].asnumpy())
     np.testing.assert_allclose(*found, rtol=1e-5, atol=1e-6)
 
@@ -222,8 +222,7 @@ def trained(symbol, shape=(2, 8, 12, 12)):
     rng = np.random.default_rng(0)
     for array in executor.arg_arrays:
         array[:] = rng.normal(size=array.shape) / 3
-    executor.forward(is_train=True)
-    executor.backward([nd.ones(o.shape) for o in executor.outputs])
+    executor.backward(heads(executor.forward(is_train=True)))
     return executor, [a.asnumpy() for a in (*executor.outputs, *executor.grad_arrays)]
 
 
@@ -319,9 +318,10 @@ def test_no_value_is_made_where_an_argument_lies():
     executor = made.bind(mx.cpu(), {"x": x}, {"x": x})
     executor.forward(is_train=True)
     before = x.asnumpy().astype("float64")
-    executor.backward(nd.ones((8, 8)))
-    ones = np.ones((8, 8)) * 2
-    np.testing.assert_allclose(x.asnumpy(), ones @ before.T + before.T @ ones, 1e-5, 1e-5)
+    head = heads(executor.outputs)
+    executor.backward(head)
+    head = head[0].asnumpy() * 2.0
+    np.testing.assert_allclose(x.asnumpy(), head @ before.T + before.T @ head, 1e-5, 1e-5)
 
 
 @pytest.mark.parametrize("req", ["write", "add"])
@@ -340,14 +340,15 @@ def test_results_of_another_shape_hold_what_their_values_do(req, passes):
         for _ in range(2):  # what was handed out stays as it was
             found = executor.forward(is_train=True)
             before = [o.asnumpy() for o in found]
-        executor.backward([nd.ones(o.shape) for o in found])
+        given = heads(found)
+        executor.backward(given)
         whole = np.exp(a)
         for output, o in zip(before, found, strict=True):
             np.testing.assert_array_equal(o.asnumpy(), output)
             expected = (whole * 3).sum() if output.size == 1 else whole
             np.testing.assert_allclose(output.ravel(), np.ravel(expected), 1e-5)
-        slope = sum(3 if o.size == 1 else 1 for o in before)
-        np.testing.assert_allclose(executor.grad_arrays[0].asnumpy(), whole * slope + 5 * (req == "add"), 1e-5)
+        slope = sum(h.item() * 3 if h.size == 1 else h.asnumpy().reshape(a.shape) for h in given)
+        np.testing.assert_allclose(executor.grad_arrays[0].asnumpy(), whole * slope + 5 * (req == "add"), 1e-5, 1e-5)
 
 
 # ---- parts of computed values -----------------------------------------------------------------------------------------

@@ -58,10 +58,12 @@ def test_the_mean_and_variance_have_gradients_better():
     given[0].attach_grad()
     with autograd.record():
         _, mean, std = nd.BatchNorm(*given, output_mean_var=True)
-    mean.backward(retain_graph=True)
-    assert given[0].grad.asnumpy().tolist() == [[0.25] * 3] * 4
-    std.backward()
-    assert (given[0].grad.asnumpy() != 0).all()
+    mean.backward(nd.array([1, 2, -4], dtype="float64"), retain_graph=True)
+    assert given[0].grad.asnumpy().tolist() == [[0.25, 0.5, -1]] * 4
+    std.backward(nd.array([1, 2, -4], dtype="float64"))
+    x, _, _, _, _ = (a.asnumpy() for a in given)
+    slope = -(x - x.mean(0)) * std.asnumpy() ** 3 / 4 * [1, 2, -4]  # of 1 / sqrt(variance + eps)
+    np.testing.assert_allclose(given[0].grad.asnumpy(), slope, rtol=1e-9)
 
 
 @pytest.mark.parametrize("is_train", [False, True])

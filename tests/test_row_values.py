@@ -78,14 +78,16 @@ def test_batch_norm_of_rows(req, shape):
     grads = {n: nd.ones(a.shape) for n, a in args.items()}
     executor = symbol.bind(mx.cpu(), args, args_grad=grads, grad_req=req, aux_states=aux)
     y = executor.forward(is_train=True)[0].asnumpy()
-    executor.backward(nd.ones(shape))
+    head = rng.uniform(-1, 1, shape)
+    executor.backward(nd.array(head))
     x, g, b, m, v = (a.asnumpy().astype("f8") for a in (*args.values(), *aux.values()))
     slope = g / np.sqrt(v + 1e-3)
     along = lambda a: a[:, None, None]  # noqa: E731
     np.testing.assert_allclose(y, (x - along(m)) * along(slope) + along(b), rtol=1e-5, atol=1e-5)
-    start = float(req == "add")
-    np.testing.assert_allclose(grads["x"].asnumpy(), start + np.broadcast_to(along(slope), shape), rtol=1e-5)
-    np.testing.assert_allclose(grads["b"].asnumpy(), start + np.full(3, x.size / 3), rtol=1e-5)
+    wanted = {"x": head * along(slope), "g": (head * (x - along(m)) / np.sqrt(along(v) + 1e-3)).sum((0, 2, 3)),
+              "b": head.sum((0, 2, 3))}  # fmt: skip
+    for name, want in wanted.items():
+        np.testing.assert_allclose(grads[name].asnumpy(), float(req == "add") + want, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("n", [161, 203, 1001])

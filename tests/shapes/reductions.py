@@ -139,7 +139,7 @@ def broadcast(draw):
 
 
 def broadcast_to(draw):
-    shape = draw.shape(1, 5)
+    shape = draw.shape(1, 5, empty=0)  # as a parameter, 0 is the size that is there
     small, op = _thinner(draw, shape), draw.pick(["broadcast_to", "broadcast_axis", "broadcast_like"])
 
     def large(x, *like):
