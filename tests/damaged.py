@@ -56,6 +56,19 @@ NUMBERS = [
 
 
 # ---- damage ---------------------------------------------------------------------------------------------------------
+def one_of(good, draw, number, count):
+    """Return the good file, it cut at each byte or with each byte changed (if `count` allows for that), or damaged anyhow."""
+    size = len(good[0])
+    if number > 2 * size or 4 * size > count:
+        return damaged(draw, draw.choice(good)) if number else good[0]
+    if 0 < number <= size:
+        return good[0][: number - 1]
+    changed = bytearray(good[0])
+    if number:
+        changed[number - size - 1] ^= draw.randrange(1, 256)
+    return bytes(changed)
+
+
 def damaged(draw, content):
     """Return bytes that were cut, changed, moved, or replaced by others."""
     content = bytearray(content)
@@ -299,9 +312,7 @@ def main(seed, count, only=None):
         tally = found[name] = {"read": 0, "refused": 0, "failed": 0}
         for number in range(count):
             draw = random.Random(f"{seed} {name} {number}")
-            content = good(draw) if callable(good) else damaged(draw, draw.choice(good))
-            if number == 0 and not callable(good):
-                content = good[0]  # which is read
+            content = good(draw) if callable(good) else one_of(good, draw, number, count)
             given = content
             if named is not None:
                 given = f"damaged.{'gz' if '.gz' in name else 'file'}"

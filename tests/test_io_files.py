@@ -247,20 +247,36 @@ def test_files_that_unpack_to_much(tmp_path, monkeypatch):
                 make(str(packed), (2,))
 
 
-@pytest.mark.parametrize(
-    "read",
-    [
-        mx.nd.load, mx.sym.load, lambda name: recordio.MXRecordIO(name, "r"),
-        lambda name: recordio.MXIndexedRecordIO(name, name, "r"), lambda name: mx.io.CSVIter(name, (2,)),
-        lambda name: mx.io.LibSVMIter(name, (2,)), lambda name: mx.io.MNISTIter(name, name), mx.init.Load,
-        mx.contrib.text.embedding.CustomEmbedding, mx.library.load,
-    ],
-)  # fmt: skip
+READERS = [
+    mx.nd.load, mx.sym.load, lambda name: recordio.MXRecordIO(name, "r"), mx.init.Load, mx.library.load,
+    lambda name: recordio.MXIndexedRecordIO(name, name, "r"), lambda name: mx.io.CSVIter(name, (2,)),
+    lambda name: mx.io.LibSVMIter(name, (2,)), lambda name: mx.io.MNISTIter(name, name),
+    mx.contrib.text.embedding.CustomEmbedding,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("read", READERS)
 def test_devices_and_pipes_are_no_files(read, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for name in ("/dev/zero", str(tmp_path / "pipe"), str(tmp_path), str(tmp_path / "missing")):
         with pytest.raises(mx.MXNetError, match=os.path.basename(name)):
             read(name)
+
+
+def test_files_without_permission(tmp_path):
+    """root may read all files, so the test is somebody else for a moment."""
+    name = tmp_path / "secret"
+    name.write_bytes(b"1,2\n")
+    name.chmod(0)
+    user = os.geteuid()
+    try:
+        if not user:
+            os.seteuid(65534)
+        for read in READERS:
+            with pytest.raises(mx.MXNetError, match=r"secret'.*ermission"):
+                read(str(name))
+    finally:
+        os.seteuid(user)
 
 
 def test_wrong_indices(tmp_path):
