@@ -290,7 +290,7 @@ def function(draw):
 
 _ARRAY_METHODS = [n for n in dir(nd.NDArray) if not re.match("_[^_]", n) and n not in (
     "__class__", "__del__", "__setattr__", "__delattr__", "__getattribute__", "__init__", "__new__", "__init_subclass__",
-    "__subclasshook__", "__setstate__", "__dir__", "__sizeof__", "__pyx_vtable__", "_view", "__reduce__", "__buffer__",
+    "__subclasshook__", "__dir__", "__sizeof__", "__pyx_vtable__", "_view", "__reduce__", "__buffer__",
     "__release_buffer__", "__getstate__", "__jax_array__",  # JAX, if there is one, ends the process where memory is bounded
 )]  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Batches of rows of files: CSV, LibSVM, MNIST.
 
-May import :mod:`.base`, :mod:`mxop.ndarray`, :mod:`mxop.opdef`, :mod:`mxop.files`.
+May import :mod:`.base`, :mod:`mxop.ndarray`, :mod:`mxop.opdef`, :mod:`mxop.files`, :mod:`mxop.limits`.
 MXNet reads such files piece by piece in a thread of its own; here they are read once and stay in memory.
 """
 
@@ -235,7 +235,8 @@ def _numbers(data: bytes, kind: np.dtype) -> np.ndarray:
         if kind.kind != "i":
             raise
         rows = np.loadtxt(io.BytesIO(data), delimiter=",", ndmin=2, comments=None)
-        whole = rows.astype(kind)
+        with np.errstate(invalid="ignore"):  # of what is no number or too large, which is not equal then
+            whole = rows.astype(kind)
         if (whole == rows).all():
             return whole
         raise
