@@ -12,7 +12,7 @@ from typing import Any
 from . import ndarray as nd
 from . import symbol as sym
 from .context import cpu
-from .errors import OpValueError
+from .errors import OpValueError, shown, translated
 from .ndarray import NDArray
 from .symbol import Symbol
 
@@ -51,7 +51,8 @@ def save_checkpoint(prefix: str, epoch: int, symbol: Symbol | None, arg_params: 
 
 def params_file(prefix: str, epoch: int) -> str:
     """Return the name of the parameters' file."""
-    return f"{prefix}-{epoch:04d}.params"
+    with translated(f"checkpoint: epoch={shown(epoch)}"):
+        return f"{prefix}-{epoch:04d}.params"
 
 
 def load_params(prefix: str, epoch: int) -> tuple[dict[str, NDArray], dict[str, NDArray]]:

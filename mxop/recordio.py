@@ -156,6 +156,8 @@ class MXIndexedRecordIO(MXRecordIO):
         What makes a key of text.
     """
 
+    _index: Any = None  # the other file, while it is written
+
     def __init__(self, idx_path: Any, uri: Any, flag: str, key_type: Callable[[str], Any] = int):
         self.idx_path, self.key_type = path_of(idx_path, type(self).__name__), key_type
         self.idx: dict[Any, int] = {}
@@ -182,7 +184,7 @@ class MXIndexedRecordIO(MXRecordIO):
         self.keys = list(self.idx)
 
     def close(self) -> None:
-        if self.is_open and self.writable:
+        if self.is_open and self._index is not None:
             self._index.close()
         super().close()
 
@@ -237,6 +239,8 @@ def pack(header: tuple, s: bytes) -> bytes:
 
 def unpack(s: bytes) -> tuple[IRHeader, bytes]:
     """Return header and bytes of a record; several labels are an array of float32."""
+    if not isinstance(s, (bytes, bytearray, memoryview)):
+        raise OpTypeError(f"recordio.unpack: a record is bytes, got {type(s).__name__}")
     if len(s) < _HEADER.size:
         raise OpValueError(f"recordio.unpack: {len(s)} bytes hold no header, which has {_HEADER.size}")
     header, rest = IRHeader(*_HEADER.unpack(s[: _HEADER.size])), s[_HEADER.size :]

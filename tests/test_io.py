@@ -165,6 +165,12 @@ def test_checkpoints(tmp_path, caplog):
     assert mx.model.load_params(prefix, 5) == ({}, {}) and "is empty" in caplog.text
     with pytest.raises(FileNotFoundError):
         mx.model.load_checkpoint(prefix, 6)
+    mx.nd.save(f"{prefix}-0007.params", [mx.nd.ones(2), mx.nd.ones(2)])
+    with pytest.raises(mx.MXNetError, match=r"net-0007.params' have no names"):
+        mx.model.load_params(prefix, 7)
+    for wrong in ("7", None):
+        with pytest.raises(mx.MXNetError, match=f"epoch={wrong!r}"):
+            mx.model.load_checkpoint(prefix, wrong)
 
 
 def test_what_callbacks_log(caplog):

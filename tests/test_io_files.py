@@ -1,6 +1,7 @@
 """Iterators over files, and files of records, as MXNet 1.9.1 reads and writes them."""
 
 import errno
+import gc
 import gzip
 import os
 import pickle
@@ -261,6 +262,18 @@ def test_devices_and_pipes_are_no_files(read, tmp_path):
     for name in ("/dev/zero", str(tmp_path / "pipe"), str(tmp_path), str(tmp_path / "missing")):
         with pytest.raises(mx.MXNetError, match=os.path.basename(name)):
             read(name)
+
+
+def test_an_index_that_cannot_be_written(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda about: seen.append(about.exc_value))
+    with pytest.raises(mx.MXNetError, match=r"no/x\.idx"):
+        recordio.MXIndexedRecordIO(str(tmp_path / "no" / "x.idx"), str(tmp_path / "x.rec"), "w")
+    gc.collect()
+    assert not seen  # the object that was not made is closed without a further error
+    for wrong in ("x" * 30, None, 3):
+        with pytest.raises(mx.MXNetError, match="a record is bytes"):
+            recordio.unpack(wrong)
 
 
 def test_files_without_permission(tmp_path):

@@ -139,6 +139,8 @@ def test_checkpoints(tmp_path):
     symbol, found, states = rnn.load_rnn_checkpoint([fused], prefix, 2)
     assert symbol.list_arguments() == outputs.list_arguments() and not states
     np.testing.assert_array_equal(found["f_parameters"].asnumpy(), args["f_parameters"].asnumpy())
+    with pytest.raises(mx.MXNetError, match=r"net-0002.params' is not of these cells: 'lstm_i2h_i_weight'"):
+        rnn.load_rnn_checkpoint(rnn.LSTMCell(3), prefix, 2)
 
 
 def test_shared_parameters():

@@ -9,7 +9,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..checkpoints import load_checkpoint, save_checkpoint
+from ..checkpoints import load_checkpoint, params_file, save_checkpoint
+from ..errors import translated
 from ..ndarray import NDArray
 from ..symbol import Symbol
 from .base import BaseRNNCell
@@ -43,8 +44,9 @@ def save_rnn_checkpoint(cells: _Cells, prefix: str, epoch: int, symbol: Symbol, 
 def load_rnn_checkpoint(cells: _Cells, prefix: str, epoch: int) -> tuple[Symbol, dict, dict]:
     """Read what :func:`save_rnn_checkpoint` wrote, for these cells, which need not be of the same kind, only alike."""
     symbol, arguments, states = load_checkpoint(prefix, epoch)
-    for cell in _each(cells):
-        arguments = cell.pack_weights(arguments)
+    with translated(f"load_rnn_checkpoint: {params_file(prefix, epoch)!r} is not of these cells"):
+        for cell in _each(cells):
+            arguments = cell.pack_weights(arguments)
     return symbol, arguments, states
 
 
