@@ -1,5 +1,6 @@
 """The comparison in ``tools/compare``: rows by name, peers that compute something else, files that it writes."""
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from mxop import autograd
 
 TOOL = Path(__file__).resolve().parent.parent / "tools" / "compare"
 
@@ -30,7 +33,7 @@ def timing(monkeypatch):
 
     yield timing
     mx.context.set_num_threads(threads)
-    for name in {"timing", "systems"} - before:
+    for name in {p.stem for p in TOOL.glob("*.py")} & (set(sys.modules) - before):
         del sys.modules[name]
 
 
@@ -54,8 +57,9 @@ def test_every_row_has_a_name_and_a_group():
     assert "unknown: s.ad" in run("s.ad").stderr
 
 
-def workload(timing, **programs):
-    return timing.Workload("w", "w", programs, lambda: [np.arange(8, dtype="float32")])
+def workload(timing, reference=None, claims=1, **programs):
+    arrays = lambda: [np.arange(8, dtype="float32")]  # noqa: E731
+    return timing.Workload("w", "w", programs, arrays, reference=reference, claims=claims)
 
 
 def test_a_peer_that_computes_something_else_is_left_out(timing):
@@ -63,9 +67,54 @@ def test_a_peer_that_computes_something_else_is_left_out(timing):
     assert set(rows[0].seconds) == {"mxop", "numpy"}
 
 
-def test_mxop_must_agree_with_a_peer(timing):
-    with pytest.raises(AssertionError, match="not those of numpy"):
+def test_mxop_must_agree_with_the_reference(timing):
+    with pytest.raises(AssertionError, match="w: mxop result 0: 1 where 2 is right"):
         workload(timing, mxop=lambda x: x + 1, numpy=lambda x: x + 2).measure({}, True)
+    with pytest.raises(AssertionError, match="the results of mxop are not those of scipy"):
+        workload(timing, mxop=lambda x: x + 1, scipy=lambda x: x + 2, reference=lambda x: x + 1).measure({}, True)
+
+
+def test_a_row_that_leaves_work_undone_is_refused(timing):
+    """As rows "forward and backward" were that returned the gradient alone: peers that leave out as much do not help it."""
+
+    def cheat(x):
+        x.attach_grad()
+
+        def run():
+            with autograd.record():
+                y = x * x
+            y.backward()
+            return x.grad
+
+        return run
+
+    both = {"reference": lambda x: [x * x, 2 * x], "claims": 2}
+    row = workload(timing, mxop=timing.Prepared(cheat), scipy=lambda x: 2 * x, **both)
+    with pytest.raises(AssertionError, match="w: mxop returns 1 of 2 results"):
+        row.measure({}, True)
+    with pytest.raises(AssertionError, match="w: claims 2 results, and the reference has 1"):
+        workload(timing, mxop=lambda x: x, numpy=lambda x: x, claims=2).measure({}, True)
+    kept = []
+    with pytest.raises(AssertionError, match="w: mxop result 0: nan where 0 is right"):
+        workload(timing, mxop=lambda x: kept or kept.append(x * x) or kept, numpy=lambda x: x * x).measure({}, True)
+
+
+def test_a_rate_that_no_memory_has_is_marked(timing):
+    values = np.ones(1 << 20, "float32")
+    cheat = timing.Workload("w", "w", {"mxop": lambda x: x, "numpy": lambda x: x}, lambda: [values], moved=8 << 20)
+    (row,) = cheat.measure({}, True)
+    assert row.doubted == ["mxop", "numpy"]
+    import report
+
+    assert report.line(row).endswith("| too fast: mxop, numpy |")
+
+
+def test_rows_that_name_a_gradient_claim_the_result_too(timing):
+    spec = importlib.util.spec_from_file_location("compare_main", TOOL / "__main__.py")
+    main = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(main)
+    both = [w for w in main.WORKLOADS.values() if "forward and backward" in w.what or "differentiated" in w.what]
+    assert len(both) >= 12 and all(w.claims > 1 for w in both), [w.name for w in both if w.claims < 2]
 
 
 def test_shares_are_of_the_fastest_probe_of_the_same_rounds(timing, monkeypatch):

@@ -1,5 +1,7 @@
 """What is timed is computed: calls are waited for, and figures of work that was not done are refused."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -126,3 +128,25 @@ def test_spoiling():
     assert np.isnan(arrays[0]).all() and arrays[1].tolist() == [113, 113] and np.isnan(arrays[2].asnumpy()).all()
     assert arrays[3].asnumpy().tolist() == [113, 113] and np.isnan(arrays[4].asnumpy()).all()
     assert list(each([(1, [2]), 3])) == [1, 2, 3]
+
+
+def test_the_tool_for_gpus(simulated_gpu, monkeypatch):
+    """On the simulated GPU: a row is compared in all of its results, and its rate with that of a copy."""
+    import cupy
+
+    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "tools")
+    for name in ("memcpyAsync", "deviceSynchronize"):  # a copy that takes its time
+        monkeypatch.setattr(cupy.cuda.runtime, name, lambda *given: given and np.ones(1 << 20).sum(), raising=False)
+    import on_gpu
+
+    monkeypatch.setattr(on_gpu, "ROUNDS", 3)
+    monkeypatch.setattr(on_gpu, "LEAST", 0.0)
+    row = on_gpu.Row("squares", [(SIZE,)], lambda x: x * x, cupy=lambda x: x * x, moved=8)
+    row.measure()
+    assert set(row.found) == {"mxop", "cupy"} and "| squares |" in row.line(1e9)
+    wrong = on_gpu.Row("squares", [(8,)], lambda x: (x * x, x * 2), cupy=lambda x: (x * x, x * 3))
+    with pytest.raises(AssertionError, match="mxop result 1: "):
+        wrong.measure()
+    partly = on_gpu.Row("squares", [(8,)], lambda x: x * x, cupy=lambda x: (x * x, x * 2))
+    with pytest.raises(AssertionError, match="mxop returns 1 of 2 results"):
+        partly.measure()

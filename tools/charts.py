@@ -29,6 +29,7 @@ def table(rows: Sequence[Row]) -> str:
     lines = ["| what | bound | measured | against |", "|---|---|---|---|"]
     for row in rows:
         measured = f"{row['measured']:.3g} {row['unit']}"
+        measured += f" (too fast: {', '.join(row['doubted'])})" if row.get("doubted") else ""
         lines.append(f"| {row['what']} | {row['bound'] or '-'} | {measured} | {row['against'] or '-'} |")
     return "\n".join(lines) + "\n"
 

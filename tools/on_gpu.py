@@ -4,16 +4,14 @@
     python tools/on_gpu.py softmax "sum, rows"  # some
     python tools/on_gpu.py --markdown figures.md
 
-Results are compared before anything is timed.  A time is that of as many calls as take 50 ms, waited for once at their end: of
+Results are compared after they were timed.  A time is that of as many calls as take 50 ms, waited for once at their end: of
 large arrays that of the device, of small ones that of the call.  Needs CuPy and a GPU; torch is left out where it is missing.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +21,7 @@ import cupy
 import numpy as np
 
 import mxop as mx
+from mxop.cli.timing import JUDGED, Way, each, host, timed
 
 try:
     import torch
@@ -31,7 +30,7 @@ except ImportError:
 else:
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
 
-ROUNDS, LEAST, MOST = 5, 0.05, 2000  # rounds, seconds of one, calls of one
+ROUNDS, LEAST = 5, 0.05  # and the seconds of a round's calls
 DRAWN = 1 << 20  # numbers that are drawn, and repeated; of a result so many are compared
 nd, sym = mx.nd, mx.sym
 Program = Callable[..., Any]
@@ -57,9 +56,10 @@ class Row:
     dtype: str = "float32"
     tolerance: float | None = 1e-4  # None: random numbers, which are not compared
     found: dict[str, float] = field(default_factory=dict)
+    doubted: list[str] = field(default_factory=list)
 
     def measure(self) -> None:
-        """Compare the results, and time."""
+        """Time, then compare the results."""
         rng = np.random.default_rng(0)
         arrays = [np.resize(rng.uniform(0.1, 1.1, DRAWN + k).astype(self.dtype), s) for k, s in enumerate(self.shapes)]
         calls = {"mxop": bound(self.mxop, [nd.array(a, dtype=a.dtype, ctx=mx.gpu(0)) for a in arrays])}
@@ -67,21 +67,25 @@ class Row:
             calls["torch"] = bound(self.torch, [torch.from_numpy(a).cuda() for a in arrays])
         if self.cupy is not None:
             calls["cupy"] = bound(self.cupy, [cupy.asarray(a) for a in arrays])
-        results = {name: on_host(call()) for name, call in calls.items()}
-        for name, result in results.items() if self.tolerance is not None else ():
-            np.testing.assert_allclose(
-                results["mxop"], result, self.tolerance, self.tolerance, err_msg=f"{self.name}: {name}"
-            )
-        times: dict[str, list[float]] = {name: [] for name in calls}
-        for _ in range(ROUNDS):
-            for name, call in calls.items():
-                times[name].append(seconds(call))
-        self.found = {name: statistics.median(t) for name, t in times.items()}
+        ways = {name: Way(call, read=on_host) for name, call in calls.items()}
+        expected = on_host(list(calls.values())[-1]())
+        if self.tolerance is None:  # of random numbers, how many there are and about where
+            for way in ways.values():
+                way.read = moments
+            expected = moments(list(calls.values())[-1]())
+        moved = self.moved * np.prod(self.shapes[0])
+        probes = {"copy": copy_of(int(moved))} if moved >= JUDGED else {}
+        found = timed(ways, expected, tolerance=self.tolerance or 1e-2, rounds=ROUNDS, least=LEAST, probes=probes,
+                      wait=cupy.cuda.runtime.deviceSynchronize)  # fmt: skip
+        if found.wrong:
+            raise AssertionError("; ".join(f"{name} {told}" for name, told in found.wrong.items()))
+        self.found, self.doubted = {name: found.seconds[name] for name in ways}, found.too_fast
 
     def line(self, copied: float) -> str:
         """Return the row of the table; `copied` are the bytes that a copy moves in a second."""
         own = self.found["mxop"]
         share = f"{self.moved * np.prod(self.shapes[0]) / own / copied:.0%}" if self.moved else ""
+        share += f" (too fast: {', '.join(self.doubted)})" if self.doubted else ""
         peers = [f"{own / self.found[p]:.2f}" if p in self.found else "" for p in ("torch", "cupy")]
         return f"| {self.name} | {own * 1e6:.1f} | {share} | {' | '.join(peers)} |"
 
@@ -91,42 +95,35 @@ def bound(program: Program, arrays: Sequence[Any]) -> Callable[[], Any]:
     return lambda: program(*arrays)
 
 
-def on_host(result: Any) -> np.ndarray:
-    """Return a part of a result, as a NumPy array of float64."""
-    if isinstance(result, (list, tuple)):
-        result = result[0]
-    if isinstance(result, cupy.ndarray):
-        result = result.get()
-    elif hasattr(result, "asnumpy"):
-        result = result.asnumpy()
-    elif hasattr(result, "cpu"):
-        result = result.detach().cpu().numpy()
-    flat = np.asarray(result).ravel()
-    return flat[:: max(flat.size // DRAWN, 1)].astype(np.float64)
+def on_host(results: Any) -> list[np.ndarray]:
+    """Return a part of each result, as NumPy arrays of float64."""
+    found = []
+    for a in each(results):
+        flat = host(a).ravel()
+        found.append(flat[:: max(flat.size // DRAWN, 1)].astype(np.float64))
+    return found
 
 
-def seconds(call: Callable[[], Any]) -> float:
-    """Return the seconds of one call, of as many as take long enough."""
-    wait, n = cupy.cuda.runtime.deviceSynchronize, 1
-    call()
-    wait()
-    while True:
-        start = time.perf_counter()
-        for _ in range(n):
-            call()
-        wait()
-        passed = time.perf_counter() - start
-        if passed >= LEAST / 2 or n >= MOST:
-            return passed / n
-        n = min(MOST, max(2 * n, int(n * LEAST / max(passed, 1e-7))))
+def moments(results: Any) -> list[np.ndarray]:
+    """Return how many random numbers there are, their mean and their deviation."""
+    (x,) = (host(a) for a in each(results))
+    return [np.array([x.size]), np.array([x.mean(), x.std()])]
+
+
+def copy_of(nbytes: int) -> Callable[[], Any]:
+    """Return what copies on the device, half of so many bytes read and half written."""
+    half, to_device = nbytes // 2, 3
+    buffer = cupy.empty(2 * half, cupy.uint8)
+    copy = cupy.cuda.runtime.memcpyAsync
+    return lambda: copy(buffer.data.ptr, buffer.data.ptr + half, half, to_device, 0)
 
 
 def bandwidth() -> float:
     """Return the bytes that a copy reads and writes in a second."""
-    buffer = cupy.empty(1 << 28, cupy.float32)
-    half, to_device = buffer.nbytes // 2, 3
-    copy = cupy.cuda.runtime.memcpyAsync
-    return buffer.nbytes / seconds(lambda: copy(buffer.data.ptr, buffer.data.ptr + half, half, to_device, 0))
+    nbytes = 1 << 30
+    found = timed({}, None, rounds=ROUNDS, least=LEAST, probes={"copy": copy_of(nbytes)},
+                  wait=cupy.cuda.runtime.deviceSynchronize)  # fmt: skip
+    return nbytes / found.seconds["copy"]
 
 
 # ---- programs -----------------------------------------------------------------------------------------------------------
@@ -153,12 +150,12 @@ _executors: dict[int, Any] = {}
 
 
 def gradient(x: Any) -> Any:
-    """Return the gradient of a softmax's squares."""
+    """Return a softmax, and the gradient of its squares."""
     x.attach_grad()
     with mx.autograd.record():
         y = nd.softmax(x)
     y.backward(y)
-    return x.grad
+    return y, x.grad
 
 
 def torch_gradient(x: Any) -> Any:
@@ -166,7 +163,7 @@ def torch_gradient(x: Any) -> Any:
     x = x.detach().requires_grad_()
     y = torch.softmax(x, -1)
     y.backward(y.detach())
-    return x.grad
+    return y, x.grad
 
 
 def rows() -> list[Row]:

@@ -76,6 +76,7 @@ def timed(
     limit: float = float("inf"),
     warm: float = 0.0,
     rest: Callable[[], Any] = lambda: None,
+    wait: Callable[[], Any] | None = None,
     probes: Mapping[str, Callable[[], Any]] | None = None,
 ) -> Timed:
     """Time each way once a round, in an order that rotates, and compare its results.
@@ -99,13 +100,18 @@ def timed(
         Seconds of calls that precede each measurement.
     rest : callable
         Called before that.
+    wait : callable, optional
+        Waits for a device, once after the calls of a measurement; without it, each call ends when its results are computed.
     probes : dict of str to callable
         Timed in the same rounds, and not compared.
     """
-    calls = {name: ended(way.call) for name, way in ways.items()} | dict(probes or {})
+    calls = {name: ended(way.call) if wait is None else begun(way.call) for name, way in ways.items()} | dict(
+        probes or {}
+    )
+    wait = wait or (lambda: None)
     if nbytes >= JUDGED:
         calls["copy"] = copy_of(nbytes)
-    repeats = {name: (warmed(call, warm), warmed(call, least))[1] for name, call in calls.items()}
+    repeats = {name: (warmed(call, warm, wait), warmed(call, least, wait))[1] for name, call in calls.items()}
     found: dict[str, list[float]] = {name: [] for name in calls}
     names, begin, collects = list(calls), perf_counter(), gc.isenabled()
     gc.disable()
@@ -117,10 +123,11 @@ def timed(
                 call, n = calls[name], repeats[name]
                 rest()
                 if warm:
-                    warmed(call, warm)
+                    warmed(call, warm, wait)
                 start = perf_counter()
                 for _ in range(n):
                     call()
+                wait()
                 found[name].append((perf_counter() - start) / n)
     finally:
         if collects:
@@ -131,11 +138,12 @@ def timed(
     return Timed(seconds, {name: text for name, text in told.items() if text is not None}, fast)
 
 
-def warmed(call: Callable[[], Any], seconds: float) -> int:
+def warmed(call: Callable[[], Any], seconds: float, wait: Callable[[], Any]) -> int:
     """Call for so long, once at least; return how often that was."""
     start, n = perf_counter(), 0
     while not n or perf_counter() - start < seconds:
         call()
+        wait()
         n += 1
     return n
 
@@ -171,6 +179,17 @@ def ended(call: Callable[[], Any]) -> Callable[[], Any]:
     results = call()
     waits = [hasattr(a, "block_until_ready") or (hasattr(a, "wait_to_read") and a.size > SMALL) for a in each(results)]
     return (lambda: finish(call())) if any(waits) or later.waiting() else call
+
+
+def begun(call: Callable[[], Any]) -> Callable[[], Any]:
+    """Return a call after which a device works on its results, at least."""
+
+    def run() -> None:
+        for a in each(call()):
+            if hasattr(a, "_settle"):
+                a._settle()
+
+    return run
 
 
 def host(a: Any) -> np.ndarray:

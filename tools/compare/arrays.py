@@ -83,7 +83,7 @@ def layer_norm(x: Any, gamma: Any, beta: Any, head: Any) -> Callable:
         with autograd.record():
             y = nd.LayerNorm(x, gamma, beta, eps=1e-5)
         y.backward(head)
-        return [x.grad, gamma.grad, beta.grad]
+        return [y, x.grad, gamma.grad, beta.grad]
 
     return run
 
@@ -93,20 +93,31 @@ def layer_norm_torch(x: Any, gamma: Any, beta: Any, head: Any) -> Callable:
     values = [v.requires_grad_() for v in (x, gamma, beta)]
 
     def run() -> Any:
-        return torch.autograd.grad(torch.nn.functional.layer_norm(x, gamma.shape, gamma, beta), values, head)
+        y = torch.nn.functional.layer_norm(x, gamma.shape, gamma, beta)
+        return [y, *torch.autograd.grad(y, values, head)]
 
     return run
 
 
 def layer_norm_jax(x: Any, gamma: Any, beta: Any, head: Any) -> Any:
-    """Return the gradients of LayerNorm, by JAX."""
+    """Return the result and the gradients of LayerNorm, by JAX."""
 
     def forward(x: Any, gamma: Any, beta: Any) -> Any:
         centred = x - x.mean(-1, keepdims=True)
-        y = centred * jax.lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5) * gamma + beta
-        return (y * head).sum()
+        return centred * jax.lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5) * gamma + beta
 
-    return jax.grad(forward, (0, 1, 2))(x, gamma, beta)
+    y, backward = jax.vjp(forward, x, gamma, beta)
+    return [y, *backward(head)]
+
+
+def layer_norm_numpy(x: Any, gamma: Any, beta: Any, head: Any) -> Any:
+    """Return the same by NumPy, in float64, with the gradient by hand."""
+    x = x.astype("f8")
+    centred = x - x.mean(-1, keepdims=True)
+    scale = 1 / np.sqrt((centred * centred).mean(-1, keepdims=True) + 1e-5)
+    normed, g = centred * scale, head * gamma
+    slope = scale * (g - g.mean(-1, keepdims=True) - normed * (g * normed).mean(-1, keepdims=True))
+    return [normed * gamma + beta, slope, (head * normed).sum(0), head.sum(0, dtype="f8")]
 
 
 IMAGES = (32, 64, 56, 56)
@@ -141,8 +152,7 @@ NORMS = [
           jax=lambda x: jax.nn.log_softmax(x)),
     Workload("r.ln", "LayerNorm forward and backward, 4096x4096 float32",
              {"mxop": Prepared(layer_norm), "torch": Prepared(layer_norm_torch), "jax": layer_norm_jax},
-             layer_norm_arrays,
-             moved=4 * WHOLE, bound=0.8),
+             layer_norm_arrays, moved=5 * WHOLE, bound=0.8, claims=4, reference=layer_norm_numpy),
     Workload("r.bn", "BatchNorm forward, training, 32x64x56x56 float32",
              {"mxop": Prepared(batch_norm), "jax": batch_norm_jax,
               "torch": lambda x, g, b, m, v: torch.nn.functional.batch_norm(x, m, v, g, b, training=True)},
@@ -169,7 +179,7 @@ def embedding_trained(i: Any, table: Any) -> Callable:
         with autograd.record():
             y = nd.Embedding(i, table, input_dim=100_000, output_dim=128)
         y.backward()
-        return table.grad
+        return y, table.grad
 
     return run
 
@@ -180,9 +190,20 @@ def embedding_torch(i: Any, table: Any) -> Callable:
 
     def run() -> Any:
         y = torch.nn.functional.embedding(i, table)
-        return torch.autograd.grad(y, table, torch.ones_like(y))
+        return y, *torch.autograd.grad(y, table, torch.ones_like(y))
 
     return run
+
+
+def embedding_jax(i: Any, table: Any) -> Any:
+    """Return the same in JAX."""
+    y, backward = jax.vjp(lambda t: t[i], table)
+    return y, *backward(jax.numpy.ones_like(y))
+
+
+def embedding_numpy(i: Any, table: Any) -> Any:
+    """Return the same by NumPy: a row's gradient is how often it was taken."""
+    return table[i], np.repeat(np.bincount(i, minlength=len(table))[:, None], table.shape[1], 1)
 
 
 def copied(x: Any) -> Any:
@@ -214,7 +235,7 @@ MOVES = [
                       numpy_out=lambda i, t, o: np.take(t, i, axis=0, out=o, mode="clip")), embedding, moved=1.024e8),
     Workload("d.embbwd", "Embedding forward and backward, 1e5x128, 1e5 indices",
              {"mxop": Prepared(embedding_trained), "torch": Prepared(embedding_torch),
-              "jax": lambda i, t: jax.grad(lambda t: t[i].sum())(t)}, embedding, moved=2.048e8),
+              "jax": embedding_jax}, embedding, moved=2.048e8, claims=2, reference=embedding_numpy),
     Workload("d.onehot", "one_hot, 1e4 to 1000",
              programs(mxop=lambda i: nd.one_hot(i, depth=1000), numpy=lambda i: np.eye(1000, dtype="f4")[i],
                       torch=lambda i: torch.nn.functional.one_hot(i.long(), 1000).float(),
@@ -273,6 +294,11 @@ def fully_connected_jax(x: Any, w: Any, b: Any, head: Any) -> Any:
     return [y, *backward(head)]
 
 
+def fully_connected_numpy(x: Any, w: Any, b: Any, head: Any) -> Any:
+    """Return the same by NumPy."""
+    return [x @ w.T + b, head @ w, head.T @ x, head.sum(0)]
+
+
 def product(name: str, rows: int, inner: int, columns: int) -> Workload:
     """Return the row of a product of matrices."""
     ways = programs(mxop=nd.dot, mxop_out=lambda x, y, o: nd.dot(x, y, out=o), numpy=np.dot,
@@ -326,7 +352,8 @@ MATRICES = [
              bound=1.0),
     Workload("m.fc", "FullyConnected 128x1024 to 1024, forward and backward",
              {"mxop": Prepared(fully_connected), "torch": Prepared(fully_connected_torch), "jax": fully_connected_jax},
-             normal((128, 1024), (1024, 1024), (1024,), (128, 1024), scale=0.1), flops=6.0 * 128 * 1024**2, bound=0.8),
+             normal((128, 1024), (1024, 1024), (1024,), (128, 1024), scale=0.1), flops=6.0 * 128 * 1024**2, bound=0.8,
+             claims=4, reference=fully_connected_numpy),
 ]  # fmt: skip
 if hasattr(nd, "sparse") and hasattr(nd.sparse, "csr_matrix") and optional("scipy") is not None:
     MATRICES.append(sparse())

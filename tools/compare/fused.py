@@ -7,9 +7,11 @@ package's own layers.  Imports `large`, `systems` and `timing`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.special
 from large import LARGE, normal
 from systems import jax, mx, torch
 from timing import Workload
@@ -149,6 +151,11 @@ def norm_torch(x: Any, gamma: Any, beta: Any) -> Any:
     return layer_norm(lambda a: torch.mean(a, -1, keepdim=True), torch.rsqrt, x, gamma, beta)
 
 
+def norm_numpy(x: Any, gamma: Any, beta: Any) -> Any:
+    """Normalize rows by NumPy."""
+    return layer_norm(lambda a: a.mean(-1, keepdims=True), lambda a: 1 / np.sqrt(a), x, gamma, beta)
+
+
 def norm_jax(x: Any, gamma: Any, beta: Any) -> Any:
     """Normalize rows in JAX."""
     return layer_norm(lambda a: a.mean(-1, keepdims=True), jax.lax.rsqrt, x, gamma, beta)
@@ -183,12 +190,13 @@ WORKLOADS = [
              bound=0.8, bounds={"torch": 0.35}),
     Workload("f.norm", "LayerNorm of 4096 x 1024",
              {"sym": layer_norm_symbol, "hand-written": written("written_layer_norm"), "torch": norm_torch, "jax": norm_jax},
-             normal((4096, 1024), 1024, 1024), moved=3.4e7, bound=0.8, bounds=BOUND, rounds=41),
+             normal((4096, 1024), 1024, 1024), moved=3.4e7, bound=0.8, bounds=BOUND, rounds=41, reference=norm_numpy),
     Workload("f.gelu", f"GELU-MLP of {TOKENS} x {WIDTH[0]}, {WIDTH[1]} hidden",
              {"sym": perceptron_symbol, "hand-written": layers} | perceptron_theirs(),
              normal((TOKENS, WIDTH[0]), WIDTH[::-1], WIDTH[1], WIDTH, WIDTH[0], scale=0.05),
-             flops=4.0 * TOKENS * WIDTH[0] * WIDTH[1], bound=0.8, bounds=BOUND),
+             flops=4.0 * TOKENS * WIDTH[0] * WIDTH[1], bound=0.8, bounds=BOUND,
+             reference=lambda *a: perceptron(np, *a, scipy.special.erf)),
     Workload("f.adam", "Adam step of 4e6",
              {"sym": lambda *s: adam(mx.sym, *s), "hand-written": written("written_adam")} | in_each(adam), adam_arrays,
-             moved=1.12e8, bound=0.8, bounds=BOUND, rounds=41),
+             moved=1.12e8, bound=0.8, bounds=BOUND, rounds=41, claims=3, reference=partial(adam, np)),
 ]  # fmt: skip

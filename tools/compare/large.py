@@ -5,10 +5,11 @@ Imports `systems` and `timing`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.special
 from systems import Prepared, jax, mx, torch
 from timing import Workload
 
@@ -74,10 +75,10 @@ def into(F: Any, x: Any, out: Any) -> Any:
 
 
 def backward(request: str) -> Prepared:
-    """Return the backward pass of the polynomial."""
+    """Return the backward pass of the polynomial, into the last array where there are three."""
 
-    def make(x: Any, head: Any) -> Any:
-        gradient = nd.zeros(x.shape)
+    def make(x: Any, head: Any, gradient: Any = None) -> Any:
+        gradient = nd.zeros(x.shape) if gradient is None else gradient
         symbol = sym.quadratic(sym.Variable("x"), a=1.0, b=2.0, c=3.0)
         executor = symbol.bind(mx.cpu(), {"x": x}, args_grad={"x": gradient}, grad_req=request)
         executor.forward(is_train=True)
@@ -149,7 +150,8 @@ def gelu() -> Workload:
         "mxop": lambda x: nd.LeakyReLU(x, act_type="gelu"), "sym": lambda x: sym.LeakyReLU(x, act_type="gelu"),
         "torch": lambda x: torch.nn.functional.gelu(x), "jax": lambda x: jax.nn.gelu(x, approximate=False),
     }  # fmt: skip
-    return Workload("e.gelu", "gelu (erf), 1e7 float32", programs, normal(LARGE), moved=8e7)
+    return Workload("e.gelu", "gelu (erf), 1e7 float32", programs, normal(LARGE), moved=8e7,
+                    reference=lambda x: x * scipy.special.ndtr(x))  # fmt: skip
 
 
 def gated() -> Workload:
@@ -170,7 +172,7 @@ def gated() -> Workload:
 
 
 def accumulated() -> Workload:
-    """Return the row of a gradient that is added to one; it grows with every call, so results are not compared."""
+    """Return the row of a gradient that is added to one."""
 
     def into_kept(F: Any) -> Prepared:
         def make(x: Any, head: Any, total: Any) -> Callable:
@@ -189,56 +191,72 @@ def accumulated() -> Workload:
     def added(x: Any, head: Any, total: Any) -> Any:
         return total + (2.0 * x + 2.0) * head
 
-    make_ours = backward("add").make
     programs: dict[str, Any] = {
-        "mxop": Prepared(lambda x, head, total: make_ours(x, head)), "numpy": into_kept(np), "torch": added, "jax": added,
-        "numexpr": "z + (2 * x + 2) * y",
+        "mxop": backward("add"), "numpy": into_kept(np), "torch": added, "jax": added, "numexpr": "z + (2 * x + 2) * y",
     }  # fmt: skip
     if torch is not None:
         programs["torch out"] = into_kept(torch)
     return Workload("e.acc", "quadratic backward, grad_req='add', 1e7 float32", programs, normal(LARGE, LARGE, LARGE),
-                    moved=1.6e8, tolerance=None)  # fmt: skip
+                    moved=1.6e8, reference=added)  # fmt: skip
 
 
 def adam() -> Workload:
-    """Return the row of Adam in place."""
+    """Return the row of Adam in place, with its states; torch's corrections of bias are those of a late step, which are 1."""
+    b1, b2, eps, lr = 0.9, 0.999, 1e-8, 1e-3
 
     def ours(w: Any, g: Any, m: Any, v: Any) -> Any:
-        return nd.adam_update(w, g, m, v, lr=1e-3, out=w)
+        return nd.adam_update(w, g, m, v, lr=lr, out=w), m, v
 
     def fused(w: Any, g: Any, m: Any, v: Any) -> Any:
         w.requires_grad_()
         w.grad = g
-        optimizer = torch.optim.Adam([w], lr=1e-3, fused=True)
-        return lambda: (optimizer.step(), w)[1]
+        optimizer = torch.optim.Adam([w], lr=lr, fused=True)
+        optimizer.state[w] = {"step": torch.tensor(1e6), "exp_avg": m, "exp_avg_sq": v}
+        return lambda: (optimizer.step(), (w, m, v))[1]
 
-    programs = {"mxop": ours, "torch": Prepared(fused)}
-    return Workload("e.adam", "Adam step in place, 1e7 float32", programs,
-                    lambda: [*normal(LARGE, LARGE)(), np.zeros(LARGE, "f4"), np.zeros(LARGE, "f4")], moved=2.8e8,
-                    bound=1.0, tolerance=None)  # fmt: skip
+    def reference(w: Any, g: Any, m: Any, v: Any) -> Any:
+        m, v = b1 * m + (1 - b1) * g, b2 * v + (1 - b2) * g * g
+        return w - lr * m / (np.sqrt(v) + eps), m, v
+
+    return Workload("e.adam", "Adam step in place, 1e7 float32", {"mxop": ours, "torch": Prepared(fused)},
+                    lambda: [*(x := normal(LARGE, LARGE, LARGE)()), x[0] ** 2], moved=2.8e8, bound=1.0, claims=3,
+                    reference=reference)  # fmt: skip
 
 
 def momentum() -> Workload:
-    """Return the row of gradient descent with momentum, in place."""
+    """Return the row of gradient descent with momentum, in place; torch's momentum has another scale."""
+    lr, factor = 1e-3, 0.9
 
     def fused(w: Any, g: Any, m: Any) -> Any:
         w.requires_grad_()
         w.grad = g
-        optimizer = torch.optim.SGD([w], lr=1e-3, momentum=0.9, fused=True)
-        return lambda: (optimizer.step(), w)[1]
+        optimizer = torch.optim.SGD([w], lr=lr, momentum=factor, fused=True)
+        optimizer.state[w] = {"momentum_buffer": m}
+        return lambda: (optimizer.step(), (w, m))[1]
+
+    def reference(w: Any, g: Any, m: Any) -> Any:
+        m = factor * m - lr * g
+        return w + m, m
 
     programs = {
-        "mxop": lambda w, g, m: nd.sgd_mom_update(w, g, m, lr=1e-3, momentum=0.9, out=w),
-        "torch": Prepared(fused),
+        "mxop": lambda w, g, m: (nd.sgd_mom_update(w, g, m, lr=lr, momentum=factor, out=w), m),
+        "torch": Prepared(fused, lambda results: (results[0], -lr * results[1].detach())),
     }
     return Workload("e.sgdmom", "sgd_mom_update, 1e7 float32", programs,
-                    lambda: [*normal(LARGE, LARGE)(), np.zeros(LARGE, "f4")], moved=2e8, bound=1.0, tolerance=None)  # fmt: skip
+                    lambda: [*normal(LARGE, LARGE)(), np.zeros(LARGE, "f4")], moved=2e8, bound=1.0, claims=2,
+                    reference=reference)  # fmt: skip
+
+
+def moments(results: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return how many numbers were drawn, their mean, their deviation, and the share of those that are positive."""
+    (x,) = results
+    return [np.array([x.size]), np.array([x.mean(dtype="f8"), x.std(dtype="f8"), (x > 0).mean(), 1.0])]
 
 
 def random(name: str, what: str, ours: Callable, numpy: Callable, theirs: Callable) -> Workload:
-    """Return a row of random numbers; what is drawn is not compared."""
+    """Return a row of random numbers, of whose results moments are compared."""
     programs = {"mxop": ours, "numpy": numpy} | ({"torch": theirs} if torch is not None else {})
-    return Workload(name, what, programs, normal(LARGE), moved=4e7, bound=0.4, tolerance=None)
+    return Workload(name, what, programs, normal(LARGE), moved=4e7, bound=0.4, claims=2, compared=moments)
 
 
 GENERATOR = np.random.default_rng(0)

@@ -44,6 +44,7 @@ def line(row: Row) -> str:
     there = math.isfinite(row.measured)
     measured = f"{row.measured:.3g} {row.unit}" if there else "-"
     verdict = "" if not row.bound else "ok" if row.ok else "short" if there else "-"
+    verdict = f"too fast: {', '.join(row.doubted)}" if row.doubted else verdict
     shares = ["-" if s is None else f"{s:.0%}" for s in (row.bandwidth, row.peak)]
     return (
         "| " + " | ".join([row.name, row.what, row.bound or "-", measured, row.against or "-", *shares, verdict]) + " |"

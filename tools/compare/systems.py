@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 THREADS = 2
@@ -20,6 +21,7 @@ if hasattr(os, "sched_setaffinity") and len(os.sched_getaffinity(0)) > THREADS:
 import numpy as np  # noqa: E402
 
 import mxop as mx  # noqa: E402
+from mxop.cli.timing import Way, each, host  # noqa: E402
 
 Call = Callable[[], Any]
 
@@ -48,9 +50,16 @@ def set_threads(n: int) -> None:
 
 @dataclass
 class Prepared:
-    """A program that is prepared once: a function of arrays that returns the call to be timed."""
+    """A program that is prepared once: a function of arrays that returns the call to be timed.
+
+    Attributes
+    ----------
+    read : callable, optional
+        Turns what the call returns into what is compared, after the clock has stopped.
+    """
 
     make: Callable[..., Call]
+    read: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -118,7 +127,7 @@ def compiled(program: Callable, arrays: Sequence[Any]) -> Call:
 def jitted(program: Callable, arrays: Sequence[Any]) -> Call:
     """Return the call of a program compiled by JAX."""
     fast = jax.jit(program)
-    return lambda: jax.block_until_ready(fast(*arrays))
+    return lambda: fast(*arrays)
 
 
 def tensor(values: np.ndarray) -> Any:
@@ -137,8 +146,8 @@ SYSTEMS = (
     System("mxop bound", "sym", True, ndarray, bound),
     System("hand-written", "hand-written", True, ndarray, bound),
     System("executor", "executor", True, ndarray, bound),
-    System("numpy", "numpy", True, np.asarray, plain),
-    System("numpy out=", "numpy out", True, np.asarray, with_out),
+    System("numpy", "numpy", True, np.array, plain),
+    System("numpy out=", "numpy out", True, np.array, with_out),
     System("numexpr", "numexpr", numexpr is not None, np.asarray, evaluated),
     System("numexpr out=", "numexpr", numexpr is not None, np.asarray, evaluated_out),
     System("torch", "torch", torch is not None, tensor, plain),
@@ -153,9 +162,9 @@ OURS = ("mxop", "mxop out=", "mxop bound")
 NO_PEERS = (*OURS, "hand-written", "executor")
 
 
-def calls(programs: dict[str, Any], arrays: Sequence[np.ndarray]) -> dict[str, Call]:
+def ways(programs: dict[str, Any], arrays: Sequence[np.ndarray]) -> dict[str, Way]:
     """Return the programs of a workload in all systems that are there; one that cannot be made is said, and left out."""
-    found: dict[str, Call] = {}
+    found: dict[str, Way] = {}
     for system in SYSTEMS:
         own = programs.get(system.name)
         program = own or programs.get(system.written)
@@ -166,37 +175,26 @@ def calls(programs: dict[str, Any], arrays: Sequence[np.ndarray]) -> dict[str, C
         try:
             given = [system.array(a) for a in arrays]
             call = program.make(*given) if isinstance(program, Prepared) else system.call(program, given)
-            result = call()
+            call()
         except Exception as problem:
             if system.name in OURS:
                 raise
             print(f"{system.name}: {type(problem).__name__}: {str(problem).splitlines()[:1]}", file=sys.stderr)
             continue
-        found[system.name] = finished(call, result) if system.name in OURS else call
+        read = program.read if isinstance(program, Prepared) else None
+        found[system.name] = Way(call, partial(restore, given, arrays), partial(as_arrays, read=read))
     return found
 
 
-def finished(call: Call, results: Any) -> Call:
-    """Return a call that ends when its large results are computed: mxop begins when somebody reads them."""
-    given = results if isinstance(results, (list, tuple)) else [results]
-    if not any(isinstance(a, mx.nd.NDArray) and a.size > 1 << 14 for a in given):
-        return call
-
-    def whole() -> Any:
-        results = call()
-        for a in results if isinstance(results, (list, tuple)) else (results,):
-            a.wait_to_read()
-        return results
-
-    return whole
+def restore(given: Sequence[Any], arrays: Sequence[np.ndarray]) -> None:
+    """Put back what the inputs were, for programs that change them."""
+    for own, values in zip(given, arrays, strict=True):
+        if torch is not None and isinstance(own, torch.Tensor):
+            own.detach().copy_(torch.from_numpy(values))
+        elif isinstance(own, (np.ndarray, mx.nd.NDArray)):
+            own[...] = values
 
 
-def as_arrays(result: Any) -> list[np.ndarray]:
+def as_arrays(results: Any, read: Callable[[Any], Any] | None = None) -> list[np.ndarray]:
     """Return what a call gave as NumPy arrays."""
-    if isinstance(result, (tuple, list)):
-        return [a for r in result for a in as_arrays(r)]
-    if hasattr(result, "asnumpy"):
-        return [result.asnumpy()]
-    if hasattr(result, "detach"):
-        return [result.detach().numpy()]
-    return [np.asarray(result)]
+    return [host(a) for a in each(results if read is None else read(results))]

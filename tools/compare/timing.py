@@ -1,17 +1,18 @@
-"""Workloads and their rows: calls are checked against each other, then timed in turn, round by round.  Imports `systems`."""
+"""Workloads and their rows: calls are timed in turn, round by round, then compared with a reference.  Imports `systems`."""
 
 from __future__ import annotations
 
-import gc
-import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
-from systems import NO_PEERS, OURS, THREADS, Call, as_arrays, calls, set_threads
+from systems import NO_PEERS, OURS, THREADS, Call, Prepared, as_arrays, set_threads, ways
+
+from mxop.cli.timing import Timed, Way, each, finish, host, timed
 
 REST = 0.04  # seconds
 STEP, MOST_STEPS = 0.01, 100  # seconds, and how often they are waited for
@@ -40,8 +41,14 @@ class Workload:
         What the ratio to the best peer may be.
     bounds : dict of str to float
         Further bounds, by peer.
-    tolerance : float or None
-        How far the results of peers may be from each other, relative to their size; None does not compare.
+    tolerance : float
+        How far results may be from the reference's, relative to their size.
+    claims : int
+        How many arrays each program returns: all that `what` says is computed, results as well as gradients.
+    reference : callable, optional
+        A function of NumPy's arrays that returns them; by default the program for NumPy, or what a peer returns.
+    compared : callable, optional
+        Turns results into what is compared: moments of random numbers.
     """
 
     name: str
@@ -54,62 +61,83 @@ class Workload:
     cached: bool = False
     bound: float = 0.9
     bounds: dict[str, float] = field(default_factory=dict)
-    tolerance: float | None = 2e-3
+    tolerance: float = 2e-3
+    claims: int = 1
+    reference: Callable[..., Any] | None = None
+    compared: Callable[[list[np.ndarray]], list[np.ndarray]] | None = None
     rounds: int = 11
     threads: int = THREADS
 
     def measure(self, probes: dict[str, Call], brief: bool) -> list[Row]:
-        """Check and time; return the row against the best peer, then those of `bounds`."""
+        """Time, then compare; return the row against the best peer, then those of `bounds`."""
         set_threads(self.threads)
         try:
-            systems = calls(self.programs, self.arrays())
-            wrong = self.check(systems)
-            if set(systems) <= set(wrong) or not any(name in systems for name in OURS):
+            arrays = list(self.arrays())
+            found = ways(self.programs, arrays)
+            if not any(name in found for name in OURS):
                 return [Row(self.name, self.what, "", float("nan"), False, "not comparable")]
             wanted = {} if not (self.moved or self.flops) else probes
-            least = 2e-4 if brief else 2e-3
-            seconds = in_turn({**systems, **wanted}, 2 if brief else self.rounds, least)
+            timed = in_turn(found, self.expected(arrays, found), nbytes=self.nbytes(arrays, found), tolerance=self.tolerance,
+                            rounds=2 if brief else self.rounds, least=2e-4 if brief else 2e-3, probes=wanted)  # fmt: skip
         finally:
             set_threads(THREADS)
-        return self.rows({n: s for n, s in seconds.items() if n in systems}, seconds)
+        for name, told in timed.wrong.items():
+            if name in OURS:
+                raise AssertionError(f"{self.name}: {name} {told}")
+            print(f"{self.name}: {name} is left out: it {told}", file=sys.stderr)
+        kept = {n: s for n, s in timed.seconds.items() if n in found and n not in timed.wrong}
+        if timed.wrong and all(name in NO_PEERS for name in kept):
+            raise AssertionError(f"{self.name}: the results of mxop are not those of {', '.join(timed.wrong)}")
+        return self.rows(kept, timed.seconds, timed.too_fast)
 
-    def check(self, systems: dict[str, Call]) -> list[str]:
-        """Leave out peers whose results are others than mxop's; fail when no peer agrees with mxop."""
-        if self.tolerance is None:
-            return []
-        results = {name: as_arrays(call()) for name, call in systems.items()}
-        ours = next(name for name in OURS if name in results)
-        wrong = [n for n in results if not _alike(results[n], results[ours], self.tolerance)]
-        peers = [n for n in results if n not in NO_PEERS]
-        if any(n in OURS for n in wrong) or (peers and all(n in wrong for n in peers)):
-            raise AssertionError(f"{self.name}: the results of mxop are not those of {', '.join(wrong)}")
-        for name in wrong:
-            print(f"{self.name}: {name} computes something else, and is left out", file=sys.stderr)
-            del systems[name]
-        return wrong
+    def expected(self, arrays: Sequence[np.ndarray], found: dict[str, Way]) -> list[np.ndarray]:
+        """Return what every system has to return: by the reference, by NumPy's program, or, where neither is, by any peer."""
+        program = self.reference or self.programs.get("numpy")
+        if program is not None and not isinstance(program, Prepared):
+            results = as_arrays(program(*(a.copy() for a in arrays)))
+        else:
+            name = next((n for n in found if n not in NO_PEERS), None) or next(iter(found))
+            found[name].restore()
+            results = found[name].read(finish(found[name].call()))
+        results = [a.copy() for a in (self.compared(results) if self.compared else results)]
+        if len(results) != self.claims:
+            raise AssertionError(f"{self.name}: claims {self.claims} results, and the reference has {len(results)}")
+        for way in found.values() if self.compared else ():
+            way.read = partial(lambda results, read: self.compared(read(results)), read=way.read)
+        return results
 
-    def rows(self, seconds: dict[str, float], all_seconds: dict[str, float]) -> list[Row]:
-        """Make rows of medians."""
+    def nbytes(self, arrays: Sequence[np.ndarray], found: dict[str, Way]) -> float:
+        """Return the bytes that are read and written at least: those of inputs and results where the workload does not say."""
+        way = next(way for name, way in found.items() if name in OURS)
+        return self.moved or float(sum(a.nbytes for a in (*arrays, *map(host, each(way.call())))))
+
+    def rows(self, seconds: dict[str, float], all_seconds: dict[str, float], too_fast: Sequence[str] = ()) -> list[Row]:
+        """Make rows of medians; one that is too fast to be believed says so."""
         ours = min((n for n in OURS if n in seconds), key=seconds.__getitem__)
         peers = [n for n in seconds if n not in NO_PEERS]
         shares = self.shares(seconds[ours], all_seconds)
         if not peers:
-            return [Row(self.name, self.what, "", seconds[ours] * 1e6, True, "no peer", "us", seconds, **shares)]
+            return [
+                Row(self.name, self.what, "", seconds[ours] * 1e6, True, "no peer", "us", seconds, **shares,
+                    doubted=[n for n in too_fast if n == ours])
+            ]  # fmt: skip
         best = min(peers, key=seconds.__getitem__)
         limit = max(self.bound, 1.0) if max([v or 0 for v in shares.values()]) >= AT_THE_LIMIT else self.bound
         pairs = {best: limit} | {p: b for p, b in self.bounds.items() if p in seconds}
         rows = []
         for peer, most in pairs.items():
             ratio = seconds[ours] / seconds[peer]
-            rows.append(Row(self.name, self.what, f"<= {most:g}", ratio, ratio <= most, peer, "x", seconds, **shares))
+            doubted = [n for n in too_fast if n in (ours, peer)]
+            rows.append(Row(self.name, self.what, f"<= {most:g}", ratio, ratio <= most, peer, "x", seconds, **shares,
+                            doubted=doubted))  # fmt: skip
         return rows
 
     def shares(self, ours: float, seconds: dict[str, float]) -> dict[str, float | None]:
         """Return the shares of the bandwidth and of the peak that were measured in the same rounds."""
-        ways = [n for n in seconds if n.startswith("read" if self.reads else ("copy", "triad"))]
+        probed = [n for n in seconds if n in PROBED and n.startswith("read" if self.reads else ("copy", "triad"))]
         found: dict[str, float | None] = {"bandwidth": None, "peak": None}
-        if self.moved and ways:
-            speed = max(PROBED[n] / seconds[n] for n in ways)
+        if self.moved and probed:
+            speed = max(PROBED[n] / seconds[n] for n in probed)
             found["bandwidth"] = self.moved / ours / speed
         if self.flops and "multiply-add" in seconds:
             found["peak"] = self.flops / ours / (PROBED["multiply-add"] / seconds["multiply-add"])
@@ -130,6 +158,8 @@ class Row:
         Median of every system.
     bandwidth, peak : float or None
         Shares of what the machine can do.
+    doubted : list of str
+        Systems whose rate no memory has: more than 1.5 times that of a copy of as many bytes in the same rounds.
     """
 
     name: str
@@ -142,19 +172,7 @@ class Row:
     seconds: dict[str, float] = field(default_factory=dict)
     bandwidth: float | None = None
     peak: float | None = None
-
-
-def _alike(results: Sequence[np.ndarray], wanted: Sequence[np.ndarray], tolerance: float) -> bool:
-    if len(results) != len(wanted):
-        return False
-    for got, want in zip(results, wanted, strict=True):
-        if got.size != want.size:
-            return False
-        got, want = (np.asarray(a, np.float64).ravel() for a in (got, want))
-        size = max(float(np.abs(want[np.isfinite(want)]).max(initial=0)), 1e-6)
-        if not np.allclose(got, want, rtol=tolerance, atol=tolerance * size, equal_nan=True):
-            return False
-    return True
+    doubted: list[str] = field(default_factory=list)
 
 
 def rest() -> None:
@@ -167,46 +185,10 @@ def rest() -> None:
             return
 
 
-def warmed(call: Call, seconds: float) -> int:
-    """Call for so long, once at least; return how often that was."""
-    start, n = time.perf_counter(), 0
-    while not n or time.perf_counter() - start < seconds:
-        call()
-        n += 1
-    return n
-
-
-def in_turn(systems: dict[str, Call], rounds: int, least: float) -> dict[str, float]:
-    """Time every system once a round, in an order that rotates; return medians of seconds for one call.
+def in_turn(found: dict[str, Way], expected: Sequence[np.ndarray] | None, **more: Any) -> Timed:
+    """Time every system once a round, and compare its results: `mxop.cli.timing.timed`.
 
     Before each measurement the threads of the system before fall asleep: waiting, they would hold the cores.  Calls that are
     not timed follow, which wake the system's own, and the cores.
-
-    Parameters
-    ----------
-    least : float
-        Seconds that one measurement takes at least; short calls are repeated.
     """
-    repeats = {}
-    for name, call in systems.items():
-        warmed(call, WARM)
-        repeats[name] = warmed(call, least)
-    found: dict[str, list[float]] = {name: [] for name in systems}
-    names = list(systems)
-    was_enabled = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
-        for k in range(rounds):
-            for name in names[k % len(names) :] + names[: k % len(names)]:
-                call, n = systems[name], repeats[name]
-                rest()
-                warmed(call, WARM)
-                start = time.perf_counter()
-                for _ in range(n):
-                    call()
-                found[name].append((time.perf_counter() - start) / n)
-    finally:
-        if was_enabled:
-            gc.enable()
-    return {name: statistics.median(times) for name, times in found.items()}
+    return timed(found, expected, warm=WARM, rest=rest, **more)

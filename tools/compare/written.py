@@ -39,6 +39,20 @@ def focal_jax(x: Any, label: Any, gamma: float = GAMMA) -> Any:
     return jax.nn.softplus(-z) * jax.nn.sigmoid(-z) ** gamma
 
 
+def focal_numpy(x: np.ndarray, label: np.ndarray, gamma: float = GAMMA) -> np.ndarray:
+    """Return the same by NumPy."""
+    z = np.where(label > 0.5, x, -x)
+    return np.logaddexp(0, -z) / (1 + np.exp(z)) ** gamma
+
+
+def focal_both_numpy(x: np.ndarray, label: np.ndarray, head: np.ndarray, gamma: float = GAMMA) -> list[np.ndarray]:
+    """Return the loss and its gradient, by hand and by NumPy."""
+    sign = np.where(label > 0.5, 1, -1)
+    p = 1 / (1 + np.exp(sign * x))  # sigmoid(-z), whose derivative is -p(1 - p); that of softplus(-z) is -p
+    slope = -(p ** (gamma + 1)) - np.logaddexp(0, -sign * x) * gamma * p**gamma * (1 - p)
+    return [focal_numpy(x, label), sign * slope * head]
+
+
 def logits() -> list[np.ndarray]:
     """Return logits and labels 0 and 1."""
     rng = np.random.default_rng(0)
@@ -80,10 +94,9 @@ def cumulated_numpy(x: np.ndarray) -> np.ndarray:
     return np.cumsum(x, axis=-1)
 
 
-def cumulated_both_numpy(x: np.ndarray, head: np.ndarray) -> np.ndarray:
-    """Return the gradient, after the result, as functions of NumPy alone."""
-    np.cumsum(x, axis=-1)
-    return np.cumsum(head[..., ::-1], axis=-1)[..., ::-1]
+def cumulated_both_numpy(x: np.ndarray, head: np.ndarray) -> list[np.ndarray]:
+    """Return the result and the gradient, as functions of NumPy alone."""
+    return [np.cumsum(x, axis=-1), np.cumsum(head[..., ::-1], axis=-1)[..., ::-1]]
 
 
 def cumulated_function() -> Any:
@@ -103,7 +116,7 @@ def cumulated_function() -> Any:
 
 # ---- forward and backward --------------------------------------------------------------------------------------------
 def trained(call: Callable) -> Prepared:
-    """Return a call that is recorded, and its gradient by the first array; the last array is the head's gradient."""
+    """Return a call that is recorded: its result, and its gradient by the first array; the last is the head's gradient."""
 
     def make(x: Any, *rest: Any) -> Callable:
         *given, head = rest
@@ -113,7 +126,7 @@ def trained(call: Callable) -> Prepared:
             with autograd.record():
                 y = call(x, *given)
             y.backward(head)
-            return x.grad
+            return y, x.grad
 
         return run
 
@@ -134,7 +147,7 @@ def trained_bound(call: Callable) -> Prepared:
         def run() -> Any:
             executor.forward(is_train=True)
             executor.backward(head)
-            return grad
+            return [*executor.outputs, grad]
 
         return run
 
@@ -146,8 +159,13 @@ def trained_torch(call: Callable[[], Callable]) -> Prepared:
 
     def make(x: Any, *rest: Any) -> Callable:
         *given, head = rest
-        function, x = call(), x.clone().requires_grad_()
-        return lambda: torch.autograd.grad(function(x, *given), x, head)[0]
+        function, x = call(), x.requires_grad_()
+
+        def run() -> Any:
+            y = function(x, *given)
+            return y, *torch.autograd.grad(y, x, head)
+
+        return run
 
     return Prepared(make)
 
@@ -159,8 +177,9 @@ def compiled_focal() -> Callable:
 
 
 def focal_trained_jax(x: Any, label: Any, head: Any) -> Any:
-    """Return the gradient of the loss in JAX."""
-    return jax.vjp(lambda x: focal_jax(x, label), x)[1](head)[0]
+    """Return the loss and its gradient in JAX."""
+    y, backward = jax.vjp(lambda x: focal_jax(x, label), x)
+    return y, *backward(head)
 
 
 def with_head(arrays: Callable) -> Callable:
@@ -184,18 +203,19 @@ TRAINED = {"mxop": trained(cumulated), "sym": trained_bound(cumulated), "torch":
 WORKLOADS = [
     Workload("u.focal", "a user's focal loss, gamma a float, forward, 1e6",
              {"mxop": focal, "sym": focal, "torch": focal_torch, "jax": focal_jax}, logits, moved=1.2e7, bound=1.0,
-             bounds={"torch.compile": 1.0}, rounds=21),
+             bounds={"torch.compile": 1.0}, rounds=21, reference=focal_numpy),
     Workload("u.focal.both", "the same, forward and backward",
              {"mxop": trained(focal), "sym": trained_bound(focal), "torch": trained_torch(lambda: focal_torch),
               "torch.compile": trained_torch(compiled_focal), "jax": focal_trained_jax}, with_head(logits), bound=1.25,
-             bounds={"torch.compile": 0.4}, rounds=21),
+             bounds={"torch.compile": 0.4}, rounds=21, claims=2, reference=focal_both_numpy),
     Workload("u.numpy", "a user's kernel of NumPy, (1000, 1000)",
              {"mxop": cumulated, "numpy": cumulated_numpy}, rows_of(1000, 1000), bound=1.2),
     Workload("u.numpy.both", "the same, forward and backward",
              {"mxop": TRAINED["mxop"], "sym": TRAINED["sym"], "numpy": cumulated_both_numpy},
-             with_head(rows_of(1000, 1000)), bound=1.2),
+             with_head(rows_of(1000, 1000)), bound=1.2, claims=2),
     Workload("u.call", "a user's kernel of NumPy, 8 float32",
-             {"mxop": cumulated, "torch": Prepared(called_function)}, rows_of(SMALL), bound=2.0, rounds=31, threads=1),
+             {"mxop": cumulated, "torch": Prepared(called_function)}, rows_of(SMALL), bound=2.0, rounds=31, threads=1,
+             reference=cumulated_numpy),
     Workload("u.call.both", "the same, forward and backward", TRAINED, with_head(rows_of(SMALL)), bound=2.0, rounds=31,
-             threads=1),
+             threads=1, claims=2, reference=cumulated_both_numpy),
 ]  # fmt: skip
