@@ -61,3 +61,19 @@ def test_bad_input(op, shape, lengths, axis, said):
     with pytest.raises(mx.MXNetError, match=said) as caught:
         op(nd.ones(shape), nd.ones(lengths), use_sequence_length=True, axis=axis)
     assert isinstance(caught.value, ValueError) and op.__name__ in str(caught.value)
+
+
+def test_masked_integers_keep_all_digits():
+    """Numbers of 64 bits were computed in float64."""
+    ids = np.array([[2**53 + 1, 2**62 + 1], [-(2**53) - 1, 2**63 - 1]])
+    x, lengths = nd.array(ids, dtype="int64"), nd.array([2, 1], dtype="int32")
+    for number in (-1, 2**53 + 1):
+        wanted = ids.copy()
+        wanted[1, 1] = number
+        found = nd.SequenceMask(x, lengths, use_sequence_length=True, value=number)
+        assert found.dtype == np.int64 and found.asnumpy().tolist() == wanted.tolist()
+        net = mx.sym.SequenceMask(mx.sym.Variable("x"), mx.sym.Variable("n"), use_sequence_length=True, value=number)
+        assert net.eval(x=x, n=lengths)[0].asnumpy().tolist() == wanted.tolist()
+    for number in (2**63, float("nan")):
+        with pytest.raises(mx.MXNetError, match="does not fit"):
+            nd.SequenceMask(x, lengths, use_sequence_length=True, value=number)

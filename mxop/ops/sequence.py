@@ -5,7 +5,7 @@ Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`m
 
 from .. import dtypes
 from ..errors import OpValueError
-from ..opdef import F, composite, elementwise, infer, kernel
+from ..opdef import F, Scalar, composite, elementwise, infer, kernel
 from ._shared import both_ways, device_of, on_both, typed_by_first, zero_gradient
 
 
@@ -36,14 +36,14 @@ def _along(xp, data, length, axis):
 
 # ---- mask -----------------------------------------------------------------------------------------------------------
 @elementwise(name="_keep_or", broadcast=True, integers=("kept",))
-def keep_or(data, kept, *, value: float):
+def keep_or(data, kept, *, value: Scalar):
     """The data where `kept` is not 0, else a value."""
     return F.where(kept, data, value)
 
 
 @composite(aliases=("_npx_sequence_mask",), active_inputs=_inputs)
 def SequenceMask(
-    F, data, sequence_length=None, *, use_sequence_length: bool = False, value: float = 0.0, axis: int = 0
+    F, data, sequence_length=None, *, use_sequence_length: bool = False, value: Scalar = 0.0, axis: int = 0
 ):
     """Replace what lies beyond the end of each sequence.
 
