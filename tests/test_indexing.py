@@ -498,7 +498,7 @@ def test_a_comparison_is_no_index(name, shape, dtype):
     x = nd.array(data, dtype=dtype)
     mask = COMPARED[name](x)
     for use in (lambda: x[mask], lambda: x.__setitem__(mask, 0), lambda: x.__setitem__(mask, nd.ones((1,), dtype=dtype)),
-                lambda: x[(mask,)], lambda: x[..., mask], lambda: x.__setitem__((0, mask), 1)):  # fmt: skip
+                lambda: x[[mask]], lambda: x[(mask,)], lambda: x[..., mask], lambda: x.__setitem__((0, mask), 1)):  # fmt: skip
         with pytest.raises(IndexError, match=r"a comparison is no index.*nd\.where.*boolean_mask.*astype\('bool'\)"):
             use()
     np.testing.assert_array_equal(x.asnumpy(), data)

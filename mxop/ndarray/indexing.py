@@ -75,14 +75,15 @@ def view_of(x: NDArray, items: tuple) -> NDArray:
 
 def _index_array(item: Any, xp: Any) -> Any:
     """Return one array of a key as NumPy (or CuPy) wants it: integers or a mask."""
-    if isinstance(item, Dense):
-        if item.dtype_code != dtypes.BOOL and compared(item):
+    for part in item if isinstance(item, (list, tuple)) else (item,):
+        if isinstance(part, Dense) and part.dtype_code != dtypes.BOOL and compared(part):
             raise OpIndexError(
-                f"a comparison is no index: it gives {item.dtype.__name__}, and an array of numbers chooses rows by number. "
+                f"a comparison is no index: it gives {part.dtype.__name__}, and an array of numbers chooses rows by number. "
                 "Write x = mx.nd.where(x < 0, mx.nd.zeros_like(x), x) for x[x < 0] = 0, "
                 "mx.nd.contrib.boolean_mask(x, x < 0) for x[x < 0], or index with (x < 0).astype('bool'); "
                 "astype('int32') says that rows 0 and 1 are meant"
             )
+    if isinstance(item, Dense):
         item = item._gpu if item._gpu is not None else core.as_numpy(item)
     try:
         found = xp.asarray(item)

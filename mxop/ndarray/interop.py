@@ -39,6 +39,7 @@ def foreign(x: NDArray, other: Any) -> Any:
             other = other[()]
         elif other.dtype.kind in "biuf":
             code = x.dtype_code
+            dtypes.check_numbers(other, code, f"an operand of an NDArray, a numpy.ndarray of {other.dtype}")
             return creation.placed(np.asarray(indexing.converted(other, code), order="C"), x.context)
         else:
             return NotImplemented

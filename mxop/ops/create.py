@@ -279,6 +279,7 @@ def _(ins, outs, *, num, **params):
 @on_both(linspace)
 def _(xp, inputs, outputs, *, start, stop, num, endpoint, **params):
     values = xp.linspace(0.0 if stop is None else start, start if stop is None else stop, num, endpoint)
+    dtypes.check_numbers(values, dtypes.code_of(outputs[0].dtype), "operator _linspace")
     outputs[0][...] = values.astype(outputs[0].dtype)
 
 
