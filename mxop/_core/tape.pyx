@@ -185,7 +185,7 @@ cdef list leading_to(list order, list variables, list asked):
     for i in range(len(order) - 1, -1, -1):
         node = <Node>order[i]
         needed = [parent is not None and (<Node>parent).visit == _visit for parent in node.parents]
-        if True in needed:
+        if True in needed and not is_constant(node):
             node.visit = _visit
             found.append(node)
             asked.append(needed)
@@ -194,9 +194,14 @@ cdef list leading_to(list order, list variables, list asked):
     return found
 
 
+cdef inline bint is_constant(Node node):
+    """Tell whether a call's result is made like its input, whose gradient is zero: an infinite slope makes that NaN."""
+    return node.op is not None and (node.op is _ones_like.op or node.op is _zeros_like.op)
+
+
 cdef inline list asked_of(Node node, list needed):
-    """Return which parents of a node are asked for their gradients: by default all that there are."""
-    return [parent is not None for parent in node.parents] if needed is None else needed
+    """Return which parents of a node are asked for their gradients: by default all that are no constants."""
+    return [parent is not None and not is_constant(<Node>parent) for parent in node.parents] if needed is None else needed
 
 
 cdef list ordered(list heads):
@@ -371,7 +376,7 @@ cdef list rule_of(Node node, list needed, list nodes):
     cdef list heads = [], outputs, inputs = node.inputs
     cdef int k
     for k in range(node.n_outputs):
-        if node.pending[k] is None:
+        if node.pending[k] is None and (node.op is None or not node.op.absent_heads):
             node.pending[k] = call_one(_zeros_like, reattached(node, k))
         heads.append(node.pending[k])
     if node.user is not None:

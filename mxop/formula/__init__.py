@@ -7,7 +7,7 @@ from . import simplify  # noqa: F401  formulas are simplified as they are built
 from .composed import composed
 from .derive import Backward, backward, vjp
 from .draws import DRAWS, keys_of
-from .expr import Expr, NeedsValue, TraceError, const, input_, leaves, output, param, substitute, walk
+from .expr import Expr, NeedsValue, TraceError, const, input_, leaves, output, param, substitute, walk, with_rule
 from .primitives import TABLE
 from .program import OF_NUMBERS, Program, Step, compile_program
 from .readable import readable
@@ -16,5 +16,5 @@ from .text import statements
 __all__ = [
     "DRAWS", "OF_NUMBERS", "TABLE", "Backward", "Expr", "NeedsValue", "Program", "Step", "TraceError", "backward",
     "compile_program", "composed", "const", "input_", "keys_of", "leaves", "output", "param", "readable", "statements",
-    "substitute", "vjp", "walk",
+    "substitute", "vjp", "walk", "with_rule",
 ]  # fmt: skip

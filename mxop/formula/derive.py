@@ -70,7 +70,8 @@ def vjp(roots, heads, variables, table=TABLE) -> list[Expr | None]:
         g = grads.get(node.uid)
         if g is None or node.kind != CALL or node.uid not in active:
             continue
-        for arg, part in zip(node.args, table[node.label].rule(g, *node.args, node), strict=True):
+        rule, operands = node.rule or (table[node.label].rule, node.args)
+        for arg, part in zip(operands, rule(g, *operands, node), strict=True):
             if part is not None and arg.uid in active:
                 grads[arg.uid] = grads[arg.uid] + part if arg.uid in grads else part
     return [grads.get(v.uid) for v in variables]

@@ -57,12 +57,14 @@ class Expr:
         Position of an input or output, name of a parameter or primitive, or value of a constant.
     args : tuple of Expr
         Operands of a call.
+    rule : tuple of (callable, tuple of Expr) or None
+        The gradient rule of a call and its operands, where it is not the primitive's; see :func:`with_rule`.
     """
 
-    __slots__ = ("__weakref__", "args", "kind", "label", "real", "uid")
+    __slots__ = ("__weakref__", "args", "kind", "label", "real", "rule", "uid")
 
-    def __init__(self, kind: str, label: Any, args: tuple[Expr, ...], real: bool):
-        self.kind, self.label, self.args, self.real = kind, label, args, real
+    def __init__(self, kind: str, label: Any, args: tuple[Expr, ...], real: bool, rule: Rule | None = None):
+        self.kind, self.label, self.args, self.real, self.rule = kind, label, args, real, rule
         self.uid = next(_uids)
 
     # An expression is its own identity: `==` builds a comparison, as for arrays.
@@ -160,6 +162,8 @@ class Expr:
 
 #: What may stand beside an expression.
 Operand: TypeAlias = Expr | SupportsFloat
+#: A gradient rule, as those of :mod:`.primitives`, and the operands that it differentiates by.
+Rule: TypeAlias = tuple[Callable[..., tuple[Expr | None, ...]], tuple[Expr, ...]]
 
 #: NumPy's ufuncs behind Python's operators.
 _UFUNCS = {
@@ -222,15 +226,17 @@ for _name, _why in _REFUSED.items():
     setattr(Expr, f"__{_name}__", _refused(_why))
 
 
-def _intern(kind: str, label: Any, args: tuple[Expr, ...], real: bool) -> Expr:
+def _intern(kind: str, label: Any, args: tuple[Expr, ...], real: bool, rule: Rule | None = None) -> Expr:
     # repr keeps 0.0 and -0.0, and NaN with itself, apart from other constants
-    key = (kind, repr(label) if kind == CONST else label, real, *[a.uid for a in args])
+    key: tuple = (kind, repr(label) if kind == CONST else label, real, *[a.uid for a in args])
+    if rule is not None:
+        key = (*key, rule[0], *[a.uid for a in rule[1]])
     node = _interned.get(key)
     if node is None:
         with _interning:
             node = _interned.get(key)
             if node is None:
-                node = _interned[key] = Expr(kind, label, args, real)
+                node = _interned[key] = Expr(kind, label, args, real, rule)
     return node
 
 
@@ -280,6 +286,15 @@ def raw_call(name: str, args: tuple[Expr, ...]) -> Expr:
     return _intern(CALL, name, args, False)
 
 
+def with_rule(value: Expr, rule: Callable[..., tuple[Expr | None, ...]], *operands: Expr) -> Expr:
+    """Return `value` with the gradient ``rule(g, *operands, value)``, one part for each operand.
+
+    It is for values whose own derivative is wrong at single points, as that of ``where(x == 0, 0, f(x))`` is NaN where
+    the slope of ``f`` is infinite.  `value` must contain each operand that has a gradient.
+    """
+    return _intern(CALL, value.label, value.args, False, (rule, operands)) if value.kind == CALL else value
+
+
 _simplified: Callable[[str, tuple[Expr, ...]], Expr] = raw_call
 
 
@@ -322,13 +337,17 @@ def substitute(roots: Iterable[Expr], replace: dict[Expr, Expr]) -> list[Expr]:
             if top.uid in built:
                 stack.pop()
                 continue
-            missing = [a for a in top.args if a.uid not in built]
+            rule, operands = top.rule or (None, ())
+            missing = [a for a in (*top.args, *operands) if a.uid not in built]
             if missing:
                 stack.extend(missing)
                 continue
             args = tuple([built[a.uid] for a in top.args])
             same = all(map(operator.is_, args, top.args))
-            built[top.uid] = top if same else _simplified(top.label, args)
+            found = top if same else _simplified(top.label, args)
+            built[top.uid] = (
+                found if same or rule is None else with_rule(found, rule, *[built[a.uid] for a in operands])
+            )
         return built[node.uid]
 
     return [rebuild(root) for root in roots]

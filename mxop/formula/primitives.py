@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .expr import CONST, Expr, call, const
+from .expr import CONST, Expr, call, const, with_rule
 
 Rule = Callable[..., "tuple[Expr | None, ...]"]
 
@@ -85,6 +85,44 @@ def _where(condition, a, b):
     return call("where", condition, a, b)
 
 
+def _not_zero(a: Expr) -> Expr:
+    """Return a divisor that gives 0 where `a` is 0, with derivatives that are 0: those of a quotient left out are NaN."""
+    return _where(call("eq", a, const(0)), const(math.inf), a)
+
+
+def _power_slope(g: Expr, a: Expr, b: Expr, m: int, n: int) -> Expr:
+    """Return `g` times the derivative of ``a**b``, `m` times by `a` and `n` times by `b`.
+
+    It is ``a**(b - m)`` times a polynomial of ``log(a)`` with the coefficients ``comb(n, k) * D^k [b (b-1) ... (b-m+1)]``.
+    Each order is written anew: derivatives of a formula with cases are 0 * inf or inf - inf where ``a`` or ``b`` is 0.
+    """
+    falling, factor = [1], const(1)  # b (b - 1) ... (b - m + 1): coefficients, and the product, exactly 0 at its zeros
+    for j in range(m):
+        falling = [low - j * high for low, high in zip([0, *falling], [*falling, 0], strict=True)]
+        factor = factor * (b - const(j))
+    found, power = factor, call("pow", a, b - const(m))
+    for k in range(1, n + 1):
+        falling = [i * c for i, c in enumerate(falling)][1:] or [0]  # the next derivative
+        more = const(math.comb(n, k) * falling[-1])
+        for c in reversed(falling[:-1]):
+            more = more * b + const(math.comb(n, k) * c)
+        raised = found * call("log", a)
+        raised = raised + more if any(falling) else raised
+        found = _where(call("eq", factor, const(0)), more, raised) if k == 1 and m else raised
+    if n == 0:
+        value = _where(call("eq", factor, const(0)), const(0), g * (factor * power))
+    else:
+        vanishes = call("land", call("eq", a, const(0)), call("gt" if m else "ge", b, const(m)))
+        value = _where(vanishes, const(0), g * (power * found))
+    return with_rule(value, _power_rule, g, a, b, const(m), const(n))
+
+
+def _power_rule(h, g, a, b, m, n, y):
+    i, j = int(m.label), int(n.label)
+    by_base, by_exponent = _power_slope(h * g, a, b, i + 1, j), _power_slope(h * g, a, b, i, j + 1)
+    return _power_slope(h, a, b, i, j), by_base, by_exponent, None, None
+
+
 # ---- arithmetic -----------------------------------------------------------------------------------------------------
 _infix("add", "({0} + {1})", lambda g, a, b, y: (g, g), "({T})({0} + {1})")
 _infix("sub", "({0} - {1})", lambda g, a, b, y: (g, -g), "({T})({0} - {1})")
@@ -99,16 +137,12 @@ _function(
 _function("sign", "mx_sign({0})", _zero, integer="(({T})(({0} > 0) - ({0} < 0)))", cheap=True)
 _function(
     "mod", "mx_mod({0}, {1})",
-    lambda g, a, b, y: (g, _where(call("eq", b, const(0)), const(0), -(g * call("floor", a / b)))),
+    lambda g, a, b, y: (g, -(g * call("floor", a / _not_zero(b)))),
     integer="mx_imod({T}, {0}, {1})", guard="range",
 )  # fmt: skip
 _function("floordiv", "mx_floordiv({0}, {1})", _zero, integer="mx_ifloordiv({T}, {0}, {1})", guard="range")
 _function(
-    "pow", "pow({0}, {1})",
-    lambda g, a, b, y: (
-        _where(call("eq", b, const(0)), const(0), g * (b * call("pow", a, b - const(1)))),
-        _where(call("land", call("eq", a, const(0)), call("ge", b, const(0))), const(0), g * (y * call("log", a))),
-    ),
+    "pow", "pow({0}, {1})", lambda g, a, b, y: (_power_slope(g, a, b, 1, 0), _power_slope(g, a, b, 0, 1)),
     integer="(({T})mx_ipow({0}, {1}))", guard="edges",
 )  # fmt: skip
 _function(
@@ -118,7 +152,7 @@ _function(
 )  # fmt: skip
 _function(
     "hypot", "hypot({0}, {1})",
-    lambda g, a, b, y: tuple(_where(call("eq", y, const(0)), const(0), g * (v / y)) for v in (a, b)),
+    lambda g, a, b, y: tuple(g * (v / _not_zero(y)) for v in (a, b)),
     guard="edges",
 )  # fmt: skip
 
@@ -156,7 +190,9 @@ _function("rint", "mx_rint({0})", _zero, integer="({0})", cheap=True)
 _LN2, _LN10, _SQRTPI = math.log(2), math.log(10), math.sqrt(math.pi)
 _function("sqrt", "sqrt({0})", lambda g, a, y: (g * (const(0.5) / y),))
 _function("rsqrt", "mx_rsqrt({0})", lambda g, a, y: (g * (const(-0.5) * (y * (y * y))),))
-_function("cbrt", "cbrt({0})", lambda g, a, y: (g / (const(3) * (y * y)),), guard="edges")
+_function(
+    "cbrt", "cbrt({0})", lambda g, a, y: ((g / y) / (const(3) * y),), guard="edges"
+)  # of y * y it is 0 * inf at 0
 _function("rcbrt", "rcbrt({0})", lambda g, a, y: (-(g * (y / (const(3) * a))),))
 _function("exp", "exp({0})", lambda g, a, y: (g * y,))
 _function("expm1", "expm1({0})", lambda g, a, y: (g * (y + const(1)),))

@@ -80,10 +80,13 @@ def gradients(
 
 
 def active_nodes(graph: Graph, variables: set[Node]) -> set[Node]:
-    """Return the nodes that depend on a variable."""
+    """Return the nodes that depend on the values of a variable: a gradient of 0 would be NaN where a slope is infinite."""
     active = set(variables)
     for node in graph.nodes:
-        if any(source in active for source, _ in node.inputs):
+        if node.op is None or node.op.name in ("ones_like", "zeros_like"):  # as on the tape
+            continue
+        unread = node.op.shape_only(len(node.inputs))
+        if any(source in active and k not in unread for k, (source, _) in enumerate(node.inputs)):
             active.add(node)
     return active
 
@@ -94,7 +97,10 @@ def _apply_rule(F: Builder, node: Node, parts, needed: list[bool], came_from: di
     heads = []
     for output in outputs:
         g = _sum(F, parts, output.entry)
-        heads.append(F.zeros_like(output) if g is None else F.value(g))
+        if g is not None:
+            heads.append(F.value(g))
+        else:
+            heads.append(None if node.op.absent_heads else F.zeros_like(output))  # type: ignore[union-attr]
     inputs = [F.value(e) for e in node.inputs]
     found = gradients_at(node.op, F, node.attrs, heads, inputs, outputs, needed, lambda: _told(node, came_from))
     return [None if g is None else g.entry for g in found]

@@ -3,7 +3,7 @@
 May import :mod:`mxop.formula`, :mod:`mxop.dtypes` and :mod:`mxop.errors`; nothing above.
 """
 
-from ..formula import Expr
+from ..formula import Expr, with_rule
 from ..formula import functions as F
 from .combine import Reduction
 from .composite import Composite, composite
@@ -23,5 +23,5 @@ __all__ = [
     "AnyValue", "Attrs", "Bound", "Composite", "DType", "Elementwise", "Expr", "External", "F", "Floats", "Formula",
     "Kernel", "Loops", "Of", "Operator", "Range", "Reduction", "Scalar", "Shape", "alias", "composite", "contiguous_strides",
     "describe", "elementwise", "find", "get", "info", "kernel", "load_entry_points", "loops", "names", "namespace_of",
-    "operators", "reduction", "register", "unregister",
+    "operators", "reduction", "register", "unregister", "with_rule",
 ]  # fmt: skip

@@ -165,6 +165,7 @@ class Operator:
     open_inputs = False  # whether the names of the inputs follow from the parameters, and `arguments` says nothing
     stateful = False  # whether equal calls are two calls that must both run
     repeatable = True  # whether running a call again gives the same
+    absent_heads = False  # whether the rule gets None, and not zeros, for outputs without a head gradient
     made_again = False  # whether backward makes the result anew, because it is so much larger than what it is made of
     sized_by: Callable | None = None  # what says the shapes that follow from values alone: see Kernel.size
     bodies: tuple = ()  # the graphs that an operator of control flow runs
@@ -417,6 +418,14 @@ class Operator:
         self._rule_reads.clear()
         for listener in _listeners:
             listener(self)
+
+    def retrace(self) -> None:
+        """Let go what was traced and made of it: a formula inside was defined again."""
+        for cache in ("_formulas", "_backwards", "_asked", "_parts"):
+            getattr(self, cache, {}).clear()
+        for made in ("backward_", "pure"):
+            self.__dict__.pop(made, None)
+        self.changed()
 
     def grad(
         self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]

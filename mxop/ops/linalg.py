@@ -534,8 +534,13 @@ def _(xp, inputs, outputs):
         out[...] = found.reshape(out.shape)
 
 
+slogdet.absent_heads = True  # of the sign alone no inverse is needed, which a singular matrix does not have
+
+
 @slogdet.gradient
 def _(F, heads, inputs, outputs):
+    if heads[1] is None:
+        return [None]
     K = turned(F, F._linalg_inverse(inputs[0]))
     return [F.elemwise_mul(_for_each(F, heads[1], inputs[0]), K)]
 

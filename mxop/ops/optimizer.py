@@ -6,7 +6,9 @@ multiplied by `rescale_grad`, then cut to ``-clip_gradient ... clip_gradient`` (
 weights, are in :mod:`.many_updates`.  Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
 """
 
-from ..opdef import F, composite, elementwise
+import math
+
+from ..opdef import F, composite, elementwise, with_rule
 
 
 def clipped(value, limit):
@@ -16,6 +18,15 @@ def clipped(value, limit):
 def scaled(grad, rescale_grad, clip_gradient):
     """Return the gradient that a step sees."""
     return clipped(rescale_grad * grad, clip_gradient)
+
+
+def root(value):
+    """Return the square root of a mean of squares, whose slope at 0 is 0 as that of ``sqrt(x * x)``, and not inf * 0."""
+    return with_rule(F.sqrt(value), _root_slope, value)
+
+
+def _root_slope(g, value, found):
+    return (g * (0.5 / F.where(found == 0, math.inf, found)),)
 
 
 # ---- gradient descent ------------------------------------------------------------------------------------------------
@@ -134,7 +145,7 @@ def adam_update(weight, grad, mean, var, *, lr: float, beta1: float = 0.9, beta2
     """
     grad = clipped(rescale_grad * grad + wd * weight, clip_gradient)
     mean, var = _moments(grad, mean, var, beta1, beta2)
-    return weight - lr * mean / (F.sqrt(var) + epsilon), mean, var
+    return weight - lr * mean / (root(var) + epsilon), mean, var
 
 
 @elementwise(name="_adamw", broadcast=True)
@@ -142,7 +153,7 @@ def adamw(weight, grad, mean, var, rescale_grad, *, lr: float, beta1: float, bet
           eta: float, clip_gradient: float):  # fmt: skip
     """Step of AdamW, and its states; all stays as it is where `rescale_grad` is 0 or no finite number."""
     new_mean, new_var = _moments(scaled(grad, rescale_grad, clip_gradient), mean, var, beta1, beta2)
-    step = eta * (lr * new_mean / (F.sqrt(new_var) + epsilon) + wd * weight)
+    step = eta * (lr * new_mean / (root(new_var) + epsilon) + wd * weight)
     fine = F.where(F.abs(rescale_grad) < float("inf"), rescale_grad, 0)
     return F.where(fine, weight - step, weight), F.where(fine, new_mean, mean), F.where(fine, new_var, var)
 
@@ -169,7 +180,7 @@ def ftml(weight, grad, d, v, z, *, lr: float, beta1: float, beta2: float, epsilo
     """Step of FTML, and its states; `left1` and `left2` are 1 less powers of `beta1` and `beta2`."""
     grad = clipped(rescale_grad * grad + wd * weight, clip_grad)
     v = beta2 * v + (1 - beta2) * F.square(grad)
-    new = left1 / lr * (F.sqrt(v / left2) + epsilon)
+    new = left1 / lr * (root(v / left2) + epsilon)
     z = beta1 * z + (1 - beta1) * grad - (new - beta1 * d) * weight
     return -z / new, new, v, z
 
@@ -199,8 +210,8 @@ def ftrl_update(weight, grad, z, n, *, lr: float, lamda1: float = 0.01, beta: fl
     """
     grad = scaled(grad, rescale_grad, clip_gradient)
     more = n + F.square(grad)
-    z = z + grad - (F.sqrt(more) - F.sqrt(n)) * weight / lr
-    return F.where(F.abs(z) > lamda1, (F.sign(z) * lamda1 - z) / ((beta + F.sqrt(more)) / lr + wd), 0), z, more
+    z = z + grad - (root(more) - root(n)) * weight / lr
+    return F.where(F.abs(z) > lamda1, (F.sign(z) * lamda1 - z) / ((beta + root(more)) / lr + wd), 0), z, more
 
 
 @elementwise(writes={"n": 1})
@@ -265,7 +276,7 @@ def nadam_update(weight, grad, mean, var, *, lr: float, beta1: float, beta2: flo
     """
     grad = clipped(rescale_grad * grad + wd * weight, clip_gradient)
     mean, var = beta1 * mean + (1 - beta1) * grad, beta2 * var + new2 * F.square(grad)
-    return weight - lr * (of_grad * grad + of_mean * mean) / (F.sqrt(var / left2) + epsilon), mean, var
+    return weight - lr * (of_grad * grad + of_mean * mean) / (root(var / left2) + epsilon), mean, var
 
 
 # ---- AdaGrad ---------------------------------------------------------------------------------------------------------
@@ -317,7 +328,7 @@ def lamb_direction(weight, grad, mean, var, *, beta1: float, beta2: float, epsil
                    wd: float, rescale_grad: float, clip_gradient: float):  # fmt: skip
     """Direction of LAMB's step, and its states, whose bias `left1` and `left2` correct."""
     mean, var = _moments(scaled(grad, rescale_grad, clip_gradient), mean, var, beta1, beta2)
-    return mean / left1 / (F.sqrt(var / left2) + epsilon) + wd * weight, mean, var
+    return mean / left1 / (root(var / left2) + epsilon) + wd * weight, mean, var
 
 
 @composite(writes={"mean": 1, "var": 2}, num_outputs=3, planned=False)
@@ -386,6 +397,6 @@ def multi_lars(lrs, weights_sum_sq, grads_sum_sq, wds, *, eta: float, eps: float
     >>> mx.nd.multi_lars(lr, w, g, wd, eta=3, eps=0).item()
     2.0
     """
-    w, g = F.sqrt(weights_sum_sq), rescale_grad * F.sqrt(grads_sum_sq)
+    w, g = root(weights_sum_sq), rescale_grad * root(grads_sum_sq)
     trusted = F.minimum(w, g) > 0
     return F.where(trusted, lrs * eta * w / F.where(trusted, g + wds * w + eps, 1), lrs)

@@ -63,8 +63,8 @@ def _(F, heads, inputs, outputs):
 def syevd(A):
     """Eigenvectors, as rows, and eigenvalues in ascending order: ``A = U.T @ diag(L) @ U``.
 
-    The largest element of each eigenvector is positive.  Eigenvectors of equal eigenvalues have no gradient: it is infinite
-    or NaN.
+    The largest element of each eigenvector is positive.  Eigenvectors of equal eigenvalues have no gradient: what depends on
+    them has an infinite one or NaN.  The gradient of the eigenvalues alone is finite.
 
     Parameters
     ----------
@@ -105,14 +105,20 @@ def _(xp, inputs, outputs):
     outputs[0][...], outputs[1][...] = xp.where(largest < 0, -rows, rows), values
 
 
+syevd.absent_heads = True  # a zero for U would be 0 / 0 where eigenvalues are equal
+
+
 @syevd.gradient
 def _(F, heads, inputs, outputs):
     (gU, gl), (U, values) = heads, outputs
+    if gU is None:
+        return [product(F, product(F, U, F._linalg_makediag(gl), True, False), U)]
     eye = eye_like(F, values)
     gaps = F.broadcast_sub(F.expand_dims(values, axis=-1), F.expand_dims(values, axis=-2))  # l_i - l_j
     weights = F.elemwise_sub(F._rdiv_scalar(F.elemwise_add(gaps, eye), scalar=1.0), eye)
     Y = F.elemwise_mul(product(F, gU, U, False, True), weights)
-    Y = F.elemwise_add(scaled(F, F.elemwise_add(Y, turned(F, Y)), 0.5), F._linalg_makediag(gl))
+    Y = scaled(F, F.elemwise_add(Y, turned(F, Y)), 0.5)
+    Y = Y if gl is None else F.elemwise_add(Y, F._linalg_makediag(gl))
     return [product(F, product(F, U, Y, True, False), U)]
 
 
