@@ -108,11 +108,15 @@ def _call_operator(operator, args, kwargs):
     return ndarray.register.function_of(operator)(*args, **kwargs)
 
 
+def _is_recorded(array):
+    return autograd.is_recording() and isinstance(array, nd.NDArray) and autograd.tape.tracked(array)
+
+
 provide(infer_inside=_infer_inside, infer_whole=_infer_whole, prepare=_prepare, rule_reads=_rule_reads,
         make_plan=_make_plan, run_in_float32=_run_in_float32, symbols=_symbols, drawing=_drawing,
         planned=_planned, cached_op=_cached_op, loops_body=_loops_body,
         differentiate_run=autograd.differentiate_run, call_operator=_call_operator,
-        custom_of_sparse=_custom_of_sparse)  # fmt: skip
+        custom_of_sparse=_custom_of_sparse, is_recorded=_is_recorded)  # fmt: skip
 
 #: Modules that few programs need at once: imported when they are first used.
 _LATER = {

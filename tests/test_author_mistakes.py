@@ -413,3 +413,48 @@ def test_integer_labels_inside_composites_and_saved_graphs(own, loss):
     np.testing.assert_allclose(x.grad.asnumpy(), [-0.5 * np.cos(0.25), -np.exp(-1.0)], rtol=1e-5)
     net = sym.load_json(test_labelled_mean(sym.var("x"), sym.var("y")).tojson())
     np.testing.assert_allclose(net.bind(mx.cpu(), {"x": x, "y": y}).forward()[0].asnumpy(), want, rtol=1e-6)
+
+
+@pytest.mark.parametrize("label", ["int32", "int64", "uint8", "int8", "bool"])
+@pytest.mark.parametrize("data", ["float16", "float32", "float64"])
+def test_integer_labels_keep_their_type_in_symbols_of_every_order(loss, label, data):
+    x, y = nd.array([0.25, 0.5, 0.75], dtype=data), nd.array([0, 1, 1], dtype=label)
+    v, u = mx.sym.Variable("v"), mx.sym.Variable("u")
+    s = mx.sym.test_labelled(v, u)
+    for _ in range(4):
+        s = mx.graph.deriv(s, v)
+        want = s.eval(v=x, u=y.astype(data))[0]
+        found = s.eval(v=x, u=y)[0]
+        bound = s.simple_bind(mx.cpu(), "null", type_dict={"u": label, "v": data}, v=(3,)).forward(v=x, u=y)[0]
+        inferred = s.infer_type(u=label, v=data)
+        assert inferred[1] == [np.dtype(data).type]
+        for result in (found, bound):
+            assert result.dtype == np.dtype(data) and result.asnumpy().tolist() == want.asnumpy().tolist()
+
+
+@pytest.mark.parametrize("how", ["keyword", "place", "computed", "composite", "operator"])
+def test_a_recorded_array_is_no_parameter(own, how):
+    @elementwise
+    def test_scaled(data, *, beta: float = 1.0):
+        return data * beta
+
+    @composite
+    def test_scaled_inside(F, data, *, beta: float = 1.0):
+        return data * beta
+
+    own(test_scaled), own(test_scaled_inside)
+    x, b = nd.array([3.0]), nd.array([2.0])
+    x.attach_grad(), b.attach_grad()
+    calls = {
+        "keyword": lambda b: test_scaled(x, beta=b), "place": lambda b: test_scaled(x, b),
+        "computed": lambda b: test_scaled(x, beta=b * 1), "composite": lambda b: test_scaled_inside(x, beta=b),
+        "operator": lambda b: nd.smooth_l1(x, scalar=b),
+    }  # fmt: skip
+    with autograd.record():
+        with pytest.raises(mx.MXNetError, match=r"parameter (beta|scalar)=.*not recorded: no gradient would reach"):
+            calls[how](b)
+        for plain in (b.detach(), b.item(), b.asscalar()):
+            y = calls["keyword"](plain)
+    y.backward()
+    assert x.grad.item() == 2
+    assert calls["keyword"](b).item() == 6  # nothing is recorded

@@ -11,7 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_a
 
 import mxop as mx
 from mxop import autograd, nd, sym
-from mxop.op import composite, elementwise, kernel, reduction
+from mxop.op import F, composite, elementwise, kernel, reduction
 
 X = np.array([0.5, 1.0, 2.0])
 NAMES = ("test_again", "_test_again")
@@ -285,3 +285,44 @@ def test_what_is_defined_again_is_new_everywhere():
     run_state_machine_as_test(Again, settings=settings(
         max_examples=25, stateful_step_count=20, deadline=None, derandomize=True,
         suppress_health_check=list(HealthCheck)))  # fmt: skip
+
+
+def test_formulas_follow_a_formula_inside_that_is_defined_again():
+    """In every kind and type, to the second order, at each of several definitions."""
+    made = {}
+
+    def define(factor):
+        made["inner"] = elementwise(name="again_inner")(lambda data: F.square(data) * factor)
+
+    define(2)
+    middle = elementwise(name="again_middle")(lambda data: made["inner"](data) * 1)
+    outer = elementwise(name="again_outer")(lambda data: middle(data) + 1)
+    ruled = elementwise(name="again_ruled", rule=lambda g, x, y: g * made["inner"](x))(lambda data: data * 1.0)
+    added = reduction("add", name="again_added")(lambda data: made["inner"](data))
+    final = reduction("add", name="again_final", final=lambda v, count: made["inner"](v))(lambda data: data)
+    pair = reduction(("max", "add"), name="again_pair")(lambda data: (data, lambda largest: made["inner"](data)))
+    over = composite(name="again_over")(lambda F, data: outer(data))
+    compiled = mx.graph.compiled(lambda data: outer(data))
+    users = {outer: 1, added: 0, final: 0, pair: 0, over: 1, compiled: 1}
+
+    def derivative(f, x, order):
+        x.attach_grad()
+        with autograd.record():
+            y = f(x)
+            for _ in range(order):
+                (y,) = autograd.grad(y, [x], create_graph=True, retain_graph=True)
+        return y.asnumpy().tolist()
+
+    for factor in (2, 10, 5):
+        define(factor)
+        for dtype in ("float32", "float64", "float16", "int32"):
+            x, v = nd.array([3], dtype=dtype), sym.Variable("v")
+            for f, more in users.items():
+                assert f(x).asnumpy().tolist() == [9 * factor + more]
+                assert f is compiled or f(v).eval(v=x)[0].asnumpy().tolist() == [9 * factor + more]
+                if dtype != "int32":
+                    assert derivative(f, x, 1) == [6 * factor]
+                    assert derivative(f, x, 2) == [2 * factor]
+            assert dtype == "int32" or derivative(ruled, x, 1) == [9 * factor]
+            second = mx.graph.deriv(mx.graph.deriv(sym.again_outer(v), v), v)
+            assert second.eval(v=x)[0].asnumpy().tolist() == [2 * factor]

@@ -9,6 +9,7 @@ from .. import dtypes
 from ..formula import Expr, const, leaves, param, substitute, walk
 from ..memo import keep
 from ..opdef import Attrs, Elementwise, Formula
+from ..opdef.operator import on_change
 from .infer import Known
 from .ir import Node
 
@@ -20,6 +21,7 @@ _INTEGER_RANGE = {
 
 _MANY = 1 << 15  # kinds of nodes: more than a graph has, unless most have numbers of their own; about a kilobyte each
 _found: dict[tuple, tuple[Expr, ...] | None] = {}
+on_change(lambda op: _found.clear())
 
 
 def exact(attrs: Attrs) -> Any:

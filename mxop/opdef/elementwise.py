@@ -24,7 +24,7 @@ from .operator import Operator, defined
 from .params import IS_TRAIN, Attrs, Spec
 from .places import place
 from .rules import check_rule, type_codes, with_common_options
-from .tracing import called, traced
+from .tracing import called, traced, tracing
 
 _MOST_INPUTS = 256  # each takes a register of the interpreter, and there are no more
 
@@ -149,6 +149,7 @@ class Elementwise(Operator):
 
     def _inlined(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Return the formula on expressions; parameters may be expressions too."""
+        registry.note_use(tracing.get(), self.name)
         if self.rule is not None or not self.has_backward_operator or self.out_dtype is not None:
             what = "element type" if self.out_dtype is not None else "gradient"
             raise TraceError(f"operator {self.name} has a rule of its own for its {what}, which a formula would lose: call it "
@@ -457,11 +458,15 @@ class BackwardOperator(Elementwise):
         found = self._rules.get(self.forward.static_key(attrs, n))  # the forward operator's parameters come first
         if found is None:
             self._check_forward_inputs(attrs)
-            names = self.forward.spec.in_attrs
-            inner = Attrs(names, attrs.values_[: len(names)])
+            inner = self._forward_attrs(attrs)
             found = self.forward.formula(inner, n), self.forward.backward_formula(inner, n)
             keep(self._rules, self.forward.static_key(inner, n), found, MOST_FORMULAS)
         return found
+
+    def _forward_attrs(self, attrs: Attrs) -> Attrs:
+        """Return the parameters of the forward call."""
+        names = self.forward.spec.in_attrs
+        return Attrs(names, attrs.values_[: len(names)])
 
     def _own_values(self, attrs: Attrs) -> tuple[tuple[int, ...], int]:
         """Return which gradients are wanted, and the forward operator's number of inputs."""
@@ -472,8 +477,7 @@ class BackwardOperator(Elementwise):
         """Raise unless the forward call can have had so many inputs; a file may say anything."""
         n = self._own_values(attrs)[1]
         if not self.forward.variadic:
-            forward = self.forward.spec.in_attrs
-            names = self.forward.input_names(Attrs(forward, attrs.values_[: len(forward)]))
+            names = self.forward.input_names(self._forward_attrs(attrs))
             if n != len(names):
                 raise OpValueError(
                     f"operator {self.name}: {self._own_names[1]}={n}, but {self.forward.name} has {len(names)} inputs"
@@ -514,6 +518,13 @@ class BackwardOperator(Elementwise):
             *(names[i] for i in rule.inputs),
             *(f"output{k or ''}" for k in rule.outputs),
         )
+
+    def _labels(self, attrs: Attrs, n: int) -> list[int]:
+        if not self.integers:
+            return []
+        rule, inner = self._rule(attrs)[1], self._forward_attrs(attrs)
+        labels = self.forward._labels(inner, self._own_values(attrs)[1])
+        return [len(rule.heads) + k for k, i in enumerate(rule.inputs) if i in labels]
 
     def check_arity(self, attrs: Attrs, n: int) -> None:
         rule = self._rule(attrs)[1]

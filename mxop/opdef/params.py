@@ -34,6 +34,7 @@ from typing import Any
 
 from .. import dtypes
 from ..errors import OpLookupError, OpTypeError, OpValueError, closest, shown
+from .above import ask
 from .places import place
 
 
@@ -308,6 +309,7 @@ _PARSERS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
 
 #: Kinds of parameters that are one number.
 NUMBERS = frozenset({float, Scalar, Bound, int})
+_REAL = (float, Scalar, Bound, Floats)
 
 
 @dataclass(frozen=True)
@@ -339,7 +341,7 @@ class Param:
     @property
     def numeric(self) -> bool:
         """Whether the value may vary from call to call without a new program."""
-        return self.kind in (float, Scalar, Bound) and not self.optional
+        return self.kind in _REAL[:3] and not self.optional
 
     @property
     def real(self) -> bool:
@@ -366,6 +368,10 @@ class Param:
             return self.default  # MXNet: an unknown shape
         if value is None:
             raise Bad(self.type_name)
+        for item in value if isinstance(value, (tuple, list)) else (value,):
+            if self.kind in _REAL and hasattr(item, "attach_grad") and ask("is_recorded")(item):
+                raise Bad("a number that is not recorded: no gradient would reach this array; make it an input of the "
+                          "operator, or pass its value, x.item() or x.detach()")  # fmt: skip
         found = self.parse_value(value)
         if self.bounds is not None and not self.bounds.low <= found <= self.bounds.high:
             raise Bad(f"a value from {self.bounds.low} to {self.bounds.high}")

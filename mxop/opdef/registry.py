@@ -32,6 +32,7 @@ _MOST_ORDERS = 64  # of a derivative that is asked for by name; each is an opera
 _operators: dict[str, Operator] = {}  # canonical names
 _names: dict[str, Operator] = {}  # canonical names and aliases
 _derived: dict[str, list[str]] = {}  # names of backward operators, by the operator that they come from
+_users: dict[str, set[str]] = {}  # operators whose formulas have another's inside, by the name of that one
 _roots: dict[str, str] = {}  # of a derived operator, the one whose replacement ends it
 _reserved: dict[str, str] = {}  # names that lead to something else, and to what
 _listeners: list[Callable[[str, Any], None]] = []
@@ -78,6 +79,18 @@ def register(op: Operator, *, override: bool = False) -> None:
         _names[name] = op
         for listener in _listeners:
             listener(name, op)
+    for user in _users.pop(op.name, ()):
+        if (found := _names.get(user)) is not None and found is not op:
+            found.retrace()
+            register(found)
+
+
+def note_use(user: str | None, name: str) -> None:
+    """Say that the formula of an operator has that of another inside: it is traced again where that one is defined again."""
+    while (prefix := next((p for p in (BACKWARD, *PARTS) if (user or "").startswith(p)), None)) is not None:
+        user = user[len(prefix) :]  # type: ignore[index]
+    if user is not None and user != name:
+        _users.setdefault(name, set()).add(user)
 
 
 def _is_lost(op: Operator, name: str, override: bool) -> bool:

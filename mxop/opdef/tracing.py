@@ -6,12 +6,16 @@ Imports :mod:`.params`, :mod:`mxop.formula` and :mod:`mxop.errors`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from ..errors import OpTypeError, shown, translated, users_line
 from ..formula import Expr, NeedsValue, TraceError
 from ..formula.expr import as_expr
 from .places import place
+
+#: The operator whose function is being traced in this thread.
+tracing: ContextVar[str | None] = ContextVar("tracing", default=None)
 
 
 def traced(name: str, function: Callable, /, *args: Any, **params: Any) -> tuple[Expr, ...]:
@@ -41,6 +45,7 @@ def traced(name: str, function: Callable, /, *args: Any, **params: Any) -> tuple
 
 def called(name: str, function: Callable, /, *args: Any, **params: Any) -> Any:
     """Return what a function of an operator's author gives for traced values; see :func:`traced`."""
+    token = tracing.set(name)
     try:
         return function(*args, **params)
     except NeedsValue:
@@ -54,3 +59,5 @@ def called(name: str, function: Callable, /, *args: Any, **params: Any) -> Any:
         raise
     except translated.KINDS as problem:
         raise translated.error(problem, f"operator {name}")  # noqa: B904
+    finally:
+        tracing.reset(token)
