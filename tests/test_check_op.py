@@ -1,18 +1,20 @@
 """Wrong operators that ``check_op`` must refuse, each with the reason in the message, and right ones of every kind."""
 
 import ctypes
+import math
 import re
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import mxop as mx
 from mxop import autograd, records
 from mxop.check import cases, check_op, find_record
 from mxop.dtypes import INT32
 from mxop.errors import OpValueError
-from mxop.opdef import composite, elementwise, infer, kernel, registry
+from mxop.opdef import Elementwise, F, composite, elementwise, infer, kernel, registry
+from mxop.opdef.elementwise import BackwardOperator
 from mxop.records import Refusal, record
 
 
@@ -619,3 +621,69 @@ def test_larger_shapes_have_bounded_results():
     for size in (200_000, 20_000):
         (values,) = vector.enlarged("float32", (size, 2_000))
         assert 2_000 <= values.size < 2_010  # not a matrix of 20,000 rows and columns
+
+
+# ---- special points -------------------------------------------------------------------------------------------------
+SLOPES = {
+    "naive softplus": (
+        lambda x: F.log(1 + F.exp(x)),
+        lambda x: np.logaddexp(0, x),
+        r"special values: .* got .*inf.*, expected .*e\+307",
+    ),
+    "a jump to infinity": (lambda x: F.where(x > 1e4, math.inf, x), lambda x: x, r"got .*inf.*, expected .*e\+307"),
+    "tanh of exp": (lambda x: F.tanh(F.exp(x)), lambda x: np.tanh(np.exp(x)), "derivative by input 0: .* got .*nan"),
+    "sqrt of a square": (lambda x: F.sqrt(x * x), lambda x: np.sqrt(x * x), "derivative by input 0: .* got .*nan"),
+    "naive swish": (
+        lambda x: x / (1 + F.exp(-x)),
+        lambda x: x * special.expit(x),
+        "derivative by input 0: .* got .*nan",
+    ),
+    "naive mish": (
+        lambda x: x * F.tanh(F.log(1 + F.exp(x))),
+        lambda x: x * np.tanh(np.logaddexp(0, x)),
+        "got .*(nan|inf)",
+    ),
+    "masked branch": (
+        lambda x: F.where(x > 0, F.sqrt(x) * x, 0 * x),
+        lambda x: np.sqrt(np.maximum(x, 0)) * x,
+        "got .*nan",
+    ),
+    "second order": (
+        lambda x: F.exp(-(F.where(x == 0, 0, x) ** 2)),
+        lambda x: np.exp(-x * x),
+        "derivative by input 0, input 0: .* got",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_derivatives_at_special_points(own, name):
+    formula, reference, says = SLOPES[name]
+
+    @elementwise
+    def test_check_slope(data):
+        return formula(data)
+
+    unchecked = {"special": "large squares overflow"} if name == "sqrt of a square" else {}
+    own(test_check_slope, reference, dtypes="f", domain=(0.5, 2), unchecked=unchecked)
+    refused("test_check_slope", says)
+
+
+def test_masked_derivatives_at_special_points(own):
+    @elementwise
+    def test_check_slope(a, b):
+        return F.exp(a) * b + F.where(b == 0, 0, a * b)
+
+    own(test_check_slope, lambda a, b: np.exp(a) * b + np.where(b == 0, 0, a * b), dtypes="f")
+    refused("test_check_slope", "special gradients: the derivative by input 1: .* got .*2.718.*, expected .*3.718")
+
+
+def test_labels_of_integers_in_symbols(own, monkeypatch):
+    @elementwise(integers=("label",))
+    def test_check_slope(data, label):
+        return F.exp(data * label) + F.sin(data)
+
+    own(test_check_slope, lambda d, n: np.exp(d * n) + np.sin(d), dtypes="f", input_types={1: "int32"})
+    assert check_op("test_check_slope")["checks"]["symbolic gradients"] == 2
+    monkeypatch.setattr(BackwardOperator, "_labels", Elementwise._labels)
+    refused("test_check_slope", "symbolic gradients")

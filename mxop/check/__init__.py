@@ -6,6 +6,7 @@
 - ``inference``: in both directions
 - ``draws``: distributions of random numbers
 - ``gradients``: against differences to any order, in every type, for every request
+- ``points``: derivatives at special points, and as symbols
 - ``running``: threads, eager against a bound executor, what composites call
 
 Users reach it as :func:`mxop.test_utils.check_op`.  May import :mod:`mxop.records` and everything below ``mx.nd``.
@@ -23,7 +24,7 @@ from .. import records
 from ..context import Context
 from ..errors import OpLookupError
 from ..opdef import Composite, Operator, registry
-from . import cases, draws, edges, gradients, inference, running, values
+from . import cases, draws, edges, gradients, inference, points, running, values
 
 __all__ = ["check_op", "example", "find_record"]
 
@@ -37,7 +38,8 @@ def check_op(
     the call; no other input is written; ``write``, ``add`` and ``null`` into plain, strided and overlapping outputs; empty,
     0-d and strided inputs, and data that begins anywhere; NaN, infinities, signed zeros and denormals; bad input, with its
     message; inference in both directions; gradients against differences up to `orders` (with respect to head gradients
-    too), in every float type, for every ``grad_req``, with variables used several times; the same bits over 1 to 4 threads;
+    too), in every float type, at special points, as symbols,
+    for every ``grad_req``, with variables used several times; the same bits over 1 to 4 threads;
     eager calls against a bound executor; both modes of an operator that takes ``is_train``; the distribution of random
     numbers.  A check that could not run is explained by the record, or fails.
 
@@ -198,7 +200,7 @@ def example(name: str, *, elements: int = 0, dtype: str = "float32", seed: int =
 CHECKS = (
     "values", "distribution", "special", "small shapes", "large", "inference", "shapes back", "types back", "bad input",
     "shape_only", "req", "strides", "alignment", "gradient", "gradient dtypes", "head gradients", "zero gradients", "grad_req",
-    "one variable", "small gradients", "composition", "executor", "threads",
+    "one variable", "small gradients", "special gradients", "symbolic gradients", "composition", "executor", "threads",
 )  # fmt: skip
 
 _Check = tuple[str, Callable[[], int | str]]
@@ -254,6 +256,8 @@ def _of_gradients(case: cases.Case, types: list[str], orders: int, first: bool) 
         yield "grad_req", lambda: gradients.requests(case)
     yield "one variable", lambda: gradients.same_variable(case)
     yield "small gradients", lambda: gradients.empty(case)
+    yield "special gradients", lambda: points.special(case, orders)
+    yield "symbolic gradients", lambda: points.symbolic(case)
 
 
 def _no_gradient(case: cases.Case, types: list[str], orders: int) -> str | None:

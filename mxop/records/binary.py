@@ -5,7 +5,7 @@ Imports NumPy only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
@@ -78,6 +78,7 @@ class _Row:
     reverse_avoid: tuple[float, ...] = ()
     order: int = 3
     scalar_domain: tuple[float, float] | None = None
+    unchecked: dict[str, str] = field(default_factory=dict)
 
 
 def _comparison(function, name: str) -> _Row:
@@ -101,6 +102,7 @@ _ROWS = (
         left=(-1.9, -0.3), right=(2, 5), order=2,
         scalar_domain=(-6, 6), numbers=(2.5, -2.5), avoid=(-5, -2.5, 0, 2.5, 5),
         reverse_numbers=(7.0, -7.0), reverse_avoid=(7 / 3, 3.5),
+        unchecked={"special gradients": "the remainder by 0 is 0, and its gradient is 1 as everywhere, as in MXNet"},
     ),
     _Row(
         _floor_divide, "_floor_divide", "_broadcast_floor_divide", "_floor_divide_scalar", "_rfloor_divide_scalar",
@@ -145,9 +147,11 @@ def _records_of(row: _Row) -> dict[str, Record]:
         common["grad_inputs"] = ()
     domains = (row.left, row.right)
     found = {
-        row.elemwise: Record(row.reference, domain=domains, shapes=_EQUAL, refuses=[_UNEQUAL], **common),
+        row.elemwise: Record(
+            row.reference, domain=domains, shapes=_EQUAL, unchecked=row.unchecked, refuses=[_UNEQUAL], **common
+        ),
         row.broadcast: Record(
-            row.reference, domain=domains, shapes=_BROADCAST, unchecked=_MANY_SHAPES, refuses=[_UNFIT], **common
+            row.reference, domain=domains, shapes=_BROADCAST, unchecked=_MANY_SHAPES | row.unchecked, refuses=[_UNFIT], **common
         ),
         row.scalar: Record(
             _with_number(row.reference, False), domain=row.scalar_domain or row.left, avoid=row.avoid,

@@ -8,6 +8,7 @@ from . import Record, Refusal
 
 SHAPES = [((2, 3), (2,), (2,)), ((2, 2), (2, 2), (2, 2)), ((2, 3, 2), (2,), (2,))]
 LOGS = [{}, {"is_log": True}]
+_NO_RATE = {"special gradients": "by the sample, which the operator holds constant, it is 0 * log(0) at the rate 0"}
 _POLES = {"special": "the log-gamma function of -inf is inf in C, -inf in SciPy"}
 
 
@@ -91,8 +92,8 @@ RECORDS: dict[str, Record] = {
     **_density("normal", _normal, [(-2, 2), (-1, 1), (1, 2)]),
     **_density("exponential", _exponential, [(0.1, 2), (0.5, 2)]),
     **_density("gamma", _of_log(_gamma), [(0.5, 2), (1.5, 3), (0.5, 2)], unchecked=_POLES),
-    **_density("poisson", _of_log(_poisson), [(0, 4), (0.5, 3)], whole=(0,), unchecked=_POLES),
-    **_density("negative_binomial", _of_log(_binomial), [(0, 4), (1, 3), (0.3, 0.7)], whole=(0,), unchecked=_POLES),
+    **_density("poisson", _of_log(_poisson), [(0, 4), (0.5, 3)], whole=(0,), unchecked=_POLES | _NO_RATE),
+    **_density("negative_binomial", _of_log(_binomial), [(0, 4), (1, 3), (0.3, 0.7)], whole=(0,), unchecked=_POLES | _NO_RATE),
     **_density("generalized_negative_binomial", _of_log(_generalized), [(0, 4), (0.5, 2), (0.5, 1)], whole=(0,),
                unchecked=_POLES),
     "_random_pdf_dirichlet": Record(
