@@ -286,7 +286,7 @@ cdef object visible(object op, object attrs, int n_inputs, list results):
 cdef list checked_by_rules(object op, object attrs, object inputs):
     """Return the outputs' shapes, as far as the rules that a composite was given tell.
 
-    These raise for wrong inputs, and may ask for more than what is inside; if that fails too, the message has both.
+    They may ask for more than what is inside; if that fails too, the message has both.
     """
     cdef Array a
     cdef tuple shapes = tuple([(<Array>a).shape_tuple() for a in inputs]), types = tuple([(<Array>a).dtype for a in inputs])
@@ -294,15 +294,18 @@ cdef list checked_by_rules(object op, object attrs, object inputs):
     found = _inferred.get(key)
     if found is None:
         try:
-            found = keep(_inferred, key, op.by_rules(attrs, list(shapes), list(types)), SHAPES)
+            expected, found = op.by_rules(attrs, list(shapes), list(types))
+        except _KINDS as problem:
+            raise translated.error(problem, f"operator {op.name}")
+        try:
+            infer.check_inputs(op.name, op.input_names(attrs, len(shapes)), expected, shapes)
         except MXNetError as refused:
             try:
                 run_function(op, inputs, attrs)
             except MXNetError as problem:
                 refused.args = (f"{refused}; {problem}",)
             raise
-        except _KINDS as problem:
-            raise translated.error(problem, f"operator {op.name}")
+        keep(_inferred, key, found, SHAPES)
     return <list>found
 
 

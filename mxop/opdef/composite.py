@@ -97,19 +97,20 @@ class Composite(Operator):
         whole = ask("infer_whole")(self, attrs, shapes, types)
         if whole is None:
             return super().infer_outputs(attrs, shapes, types)
-        known = self.by_rules(attrs, shapes, types)
-        return infer.agreed(self.name, self.output_names(attrs, len(shapes)), known, whole[0]), whole[1]
+        n = len(shapes)
+        ins, outs = self.by_rules(attrs, shapes, types)
+        infer.check_inputs(self.name, self.input_names(attrs, n), ins, shapes)
+        return infer.agreed(self.name, self.output_names(attrs, n), outs, whole[0]), whole[1]
 
-    def by_rules(self, attrs: Attrs, shapes: list, types: list[int]) -> list:
-        """Return the outputs' shapes, as far as rules of its own tell; raise for inputs that these refuse."""
+    def by_rules(self, attrs: Attrs, shapes: list, types: list[int]) -> tuple[list, list]:
+        """Return the shapes of inputs and outputs, as far as rules of its own tell."""
         n = self.num_outputs(attrs, len(shapes))
         ins, outs = shapes, [None] * n
         if self._infer is not None:
             ins, outs = two_way.by_rule(self, self._infer, shapes, outs, attrs)
-            infer.check_inputs(self.name, self.input_names(attrs, len(shapes)), ins, shapes)
         if "infer_type" in self.__dict__:
             self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)
-        return outs
+        return ins, outs
 
     def _inside(self, attrs: Attrs, ins: list, outs: list, what: str) -> tuple[list, list]:
         return ask("infer_inside")(self, attrs, ins, outs, what)
