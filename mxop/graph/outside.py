@@ -36,7 +36,7 @@ class Outside:
     Examples
     --------
     >>> rate = {"now": 2}
-    >>> read = Outside(lambda x: x * rate["now"])
+    >>> read = Outside(partial(print, rate))
     >>> before = read.now()
     >>> rate["now"] = 3
     >>> before == read.now()
