@@ -112,6 +112,7 @@ def _files(folder):
     (folder / "short.npy").write_bytes(whole[:200])
     (folder / "header.npy").write_bytes(whole[:40])
     (folder / "wild.npy").write_bytes(whole.replace(b"(50, 4)", b"(50, x)"))
+    (folder / "huge.npy").write_bytes(b"\x93NUMPY\3\0" + b"\xff\xff\xff\x7f" + whole[10:])
     (folder / "plain.npy").write_text("hello")
     (folder / "nothing.npy").write_bytes(b"")
     return {
@@ -123,6 +124,8 @@ def _files(folder):
         "short.npy": "is damaged",
         "header.npy": "is damaged",
         "wild.npy": "is damaged",
+        "huge.npy": "a header of 2147483647 bytes in a file of",
+        "/dev/zero": "a device or a pipe",
         "plain.npy": "is not an .npy file",
         "nothing.npy": "is not an .npy file",
         "missing.npy": os.strerror(errno.ENOENT),

@@ -234,8 +234,10 @@ def test_files_that_unpack_to_much(tmp_path, monkeypatch):
     packed.write_bytes(gzip.compress(bytes(1 << 20)))
     with pytest.raises(mx.MXNetError, match=r"x\.gz' is no idx file"):
         mx.io.MNISTIter(str(packed), str(packed))
-    content = idx(np.zeros((1 << 15, 4, 8), "uint8"))
-    packed.write_bytes(gzip.compress(content))
+    packed.write_bytes(gzip.compress(idx(np.zeros((2, 4, 8), "uint8")) + bytes(1 << 20)))  # is not unpacked to the end
+    with pytest.raises(mx.MXNetError, match=r"x\.gz' has \d{5} bytes for an array of shape \(2, 4, 8\)"):
+        mx.io.MNISTIter(str(packed), str(packed))
+    packed.write_bytes(gzip.compress(idx(np.zeros((1 << 15, 4, 8), "uint8"))))
     (tmp_path / "labels").write_bytes(idx(np.zeros(1 << 15, "uint8")))
     assert mx.io.MNISTIter(str(packed), str(tmp_path / "labels")).provide_data[0].shape == (128, 1, 4, 8)
     monkeypatch.setenv("MXOP_MAX_DENSE_BYTES", "1000")

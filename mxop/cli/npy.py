@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 
+from ..files import reading
 from . import Stop
 
 _MAGIC = b"\x93NUMPY"
@@ -41,8 +42,9 @@ def _check_kind(path: str) -> None:
     if os.path.isdir(path):
         raise Stop(f"{path} is a folder; expected an .npy file")
     try:
-        with open(path, "rb") as file:
-            start = file.read(len(_MAGIC))
+        with reading(path) as file:
+            start, version, size = file.read(len(_MAGIC)), file.read(2)[:1], os.fstat(file.fileno()).st_size
+            header = int.from_bytes(file.read(2 if version == b"\1" else 4), "little")
     except OSError as problem:
         raise Stop(f"cannot read {path}: {problem.strerror or problem}") from None
     except ValueError as problem:  # a zero byte in the name
@@ -51,3 +53,5 @@ def _check_kind(path: str) -> None:
         raise Stop(f"{path} is an archive (.npz?), not an .npy file; save one array with numpy.save")
     if start != _MAGIC:
         raise Stop(f"{path} is not an .npy file; save an array with numpy.save")
+    if header > size:  # for which numpy.load would take memory before it looks
+        raise Stop(f"{path} is damaged and cannot be read as .npy: a header of {header} bytes in a file of {size}")

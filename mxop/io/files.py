@@ -58,22 +58,23 @@ def _parsed(parse: Callable, given: Any, what: str) -> Any:
 def _contents(fname: Any, function: str, expected: Callable[[bytes], int] | None = None) -> bytes | bytearray:
     """Return what is in a file, unpacked if its name ends so.
 
-    What a packed file grows to is limited.  `expected` returns how much it should be, by the first bytes, or raises.
+    What a packed file grows to is limited.  `expected` returns by the first bytes how many it has, or raises; one that has more
+    is not read further.
     """
     path = path_of(fname, function)
     with reporting(function, path), reading(path) as file:
         if not path.endswith(".gz"):
             return file.read()
         most = limits.dense_bytes(os.fstat(file.fileno()).st_size)
-        found, unpacking = bytearray(), gzip.GzipFile(fileobj=file)
+        found, unpacking, size = bytearray(), gzip.GzipFile(fileobj=file), most
         try:
-            while part := unpacking.read(1 << 16):
+            while len(found) <= size <= most and (part := unpacking.read(1 << 16)):
+                size = expected(part) if expected is not None and not found else size
                 found += part
-                needed = expected(part) if expected is not None and len(found) == len(part) else len(found)
-                if needed > most:
-                    raise limits.too_packed(f"{function}: {path!r}", most)
         except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
             raise OpValueError(f"{function}: {path!r} is no whole gzip file: {problem}") from None
+        if size > most or (expected is None and len(found) > most):
+            raise limits.too_packed(f"{function}: {path!r}", most)
         return found
 
 
@@ -86,7 +87,7 @@ def read_idx(fname: Any, function: str = "read_idx") -> np.ndarray:
             raise OpValueError(f"{function}: {fname!r} is no idx file of bytes, which MNIST's are")
         return struct.unpack(f">{dims}I", head[4 : 4 + 4 * dims])
 
-    data = _contents(fname, function, lambda head: math.prod(shape_of(head)))
+    data = _contents(fname, function, lambda head: 4 + 4 * len(shape := shape_of(head)) + math.prod(shape))
     shape = shape_of(data)
     start = 4 + 4 * len(shape)
     if len(data) != start + math.prod(shape) or len(shape) > 32:

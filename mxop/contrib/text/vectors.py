@@ -24,6 +24,8 @@ from ...files import reading, reporting
 
 #: Characters of a line: a hundred times those of the longest vectors that are published.
 LONGEST = 1 << 20
+#: Kinds of packing that zipfile unpacks piece by piece; of others, a kilobyte may become gigabytes at once.
+BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def read(
@@ -57,16 +59,11 @@ def _opened(path: str, encoding: str, archive: str | None) -> Iterator[Any]:
                 yield file
         else:
             with reading(archive) as whole, zipfile.ZipFile(whole) as packed:
-                member, most = (
-                    packed.getinfo(os.path.basename(path)),
-                    limits.dense_bytes(os.fstat(whole.fileno()).st_size),
-                )
+                member = packed.getinfo(os.path.basename(path))
+                most = limits.dense_bytes(os.fstat(whole.fileno()).st_size)
                 if member.file_size > most:  # of which zipfile returns no more
                     raise limits.too_packed(f"embedding: {archive!r}", most)
-                if member.compress_type not in (
-                    zipfile.ZIP_STORED,
-                    zipfile.ZIP_DEFLATED,
-                ):  # others unpack without a limit
+                if member.compress_type not in BOUNDED:
                     raise OpValueError(f"embedding: {archive!r} is packed otherwise than by deflate; unpack it first")
                 with packed.open(member) as file:
                     yield io.TextIOWrapper(file, encoding)
