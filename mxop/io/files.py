@@ -327,7 +327,7 @@ def _libsvm(fname: Any, width: int) -> tuple[Any, np.ndarray]:
             )
         ends.append(len(values))
     if not labels:
-        raise OpValueError(f"LibSVMIter: {fname!r} is empty")
+        raise OpValueError(f"LibSVMIter: {fname!r} has no rows")
     arrays = (np.asarray(values), np.asarray(columns), np.asarray(ends))
     return csr_matrix(arrays, shape=(len(labels), width)), np.array(labels)
 
