@@ -150,3 +150,48 @@ def test_the_tool_for_gpus(simulated_gpu, monkeypatch):
     partly = on_gpu.Row("squares", [(8,)], lambda x: x * x, cupy=lambda x: (x * x, x * 2))
     with pytest.raises(AssertionError, match="mxop returns 1 of 2 results"):
         partly.measure()
+
+
+def test_benchmarks_of_asv(monkeypatch):
+    """A timed method is waited for, and what one more call returns is compared when asv has finished."""
+    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "asv_bench")
+    from benchmarks import dispatch, executor
+    from benchmarks.timed import timed as measured_by_asv
+
+    @measured_by_asv
+    class Cheats:
+        def setup(self):
+            self.x = nd.array(VALUES)
+            self.x.attach_grad()
+
+        def expected(self, name):
+            return BOTH
+
+        def time_both(self):
+            return trained(self.x)
+
+        def time_half(self):
+            return trained(self.x)[1]
+
+        def time_nothing(self):
+            trained(self.x)
+
+    def run(cls, name, *params):
+        benchmark = cls()
+        benchmark.setup(*params)
+        getattr(benchmark, name)(*params)
+        assert later.waiting() == 0
+        benchmark.teardown(*params)
+
+    run(Cheats, "time_both")
+    with pytest.raises(AssertionError, match=r"Cheats\.time_half returns 1 of 2 results"):
+        run(Cheats, "time_half")
+    monkeypatch.setattr(later, "waiting", lambda: 0)
+    with pytest.raises(AssertionError, match=r"Cheats\.time_nothing returns 1 of 2 results"):
+        run(Cheats, "time_nothing")
+    monkeypatch.undo()
+    run(executor.Chain, "time_forward_backward", 1000)
+    for cls in (dispatch.Call, dispatch.Written, dispatch.Arrays, dispatch.Composite, dispatch.Gradient):
+        for name in vars(cls):
+            if name.startswith("time_"):
+                run(cls, name)
