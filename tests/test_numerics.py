@@ -243,26 +243,35 @@ def test_integers_are_compared_with_any_number(dtype):
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)
-def test_a_limit_beyond_the_type_is_no_limit_or_refused(dtype):
+def test_a_limit_beyond_the_type_is_its_last_integer_or_refused(dtype):
     low, high = LIMITS[dtype]
     x = mx.nd.array(np.array([low, 0, high], dtype), dtype=dtype)
-    for beyond in (high + 1, 2**63, 1e30, math.inf):
-        for way in ways(mx_minimum, x, beyond):
-            same(way(), x.asnumpy())
-        for f in (mx_maximum, lambda a, b: a.clip(b, 1e30)):
-            for way in ways(f, x, beyond):
-                with pytest.raises(mx.MXNetError, match="does not fit"):
-                    way()
-    for beyond in (low - 1, -(2**70), -1e30, -math.inf):
-        for way in ways(mx_maximum, x, beyond):
-            same(way(), x.asnumpy())
-        with pytest.raises(mx.MXNetError, match="does not fit"):
-            mx.nd.minimum(x, beyond)
-        with pytest.raises(mx.MXNetError, match=r"a_max.*does not fit"):
-            mx.nd.clip(x, -math.inf, beyond)
+    for beyond, no_limit, limit in ((1, mx_minimum, mx_maximum), (-1, mx_maximum, mx_minimum)):
+        for number in (beyond * 2**63 - (beyond < 0), beyond * 2**70, beyond * 1e30, beyond * math.inf):
+            for way in ways(no_limit, x, number):
+                same(way(), x.asnumpy())
+            for f in (limit, lambda a, b, beyond=beyond: a.clip(*((b, 1e30) if beyond > 0 else (-1e30, b)))):
+                for way in ways(f, x, number):
+                    with pytest.raises(mx.MXNetError, match="does not fit"):
+                        way()
+    if dtype != "int64":
+        for f, number, last in ((mx_maximum, high + 1, high), (mx_minimum, low - 1, low)):
+            for way in ways(f, x, number):
+                same(way(), np.full(3, last, dtype))
     for f in (mx.nd.minimum, mx.nd.maximum, mx.nd.clip):
         with pytest.raises(mx.MXNetError, match="nan does not fit"):
             f(x, *[math.nan] * (1 + (f is mx.nd.clip)))
+
+
+@pytest.mark.parametrize(
+    "far", [np.array([2**63], "uint64"), np.array([np.nan]), np.array([1, -np.inf]), np.float32([1e30])]
+)
+def test_arrays_of_numpy_as_operands_are_held_to_it_too(far):
+    x = mx.nd.array([5] * far.size, dtype="int64")
+    for f in (operator.add, operator.lt, operator.eq, np.multiply, operator.iadd):
+        with pytest.raises(mx.MXNetError, match=r"operand.*does not fit dtype int64"):
+            f(x, far)
+    assert np.isfinite(x.asnumpy()).all() and (x.astype("float32") + far).size == far.size
 
 
 def mx_minimum(a, b):
@@ -295,6 +304,7 @@ MADE = {
     "arange": lambda n, d: mx.nd.arange(n, n + 3, dtype=d),
     "arange, a symbol": lambda n, d: mx.sym.arange(n, n + 3, dtype=d).eval()[0],
     "linspace": lambda n, d: mx.nd.linspace(n, n, 2, dtype=d),
+    "_linspace": lambda n, d: mx.nd._internal._linspace(start=n, stop=n, num=2, dtype=d),
     "x[:]": assigned(slice(None)),
     "x[0]": assigned(0),
     "x[[0, 2]]": assigned([0, 2]),
@@ -313,17 +323,22 @@ MADE = {
 @pytest.mark.parametrize("make", MADE)
 def test_what_64_bits_do_not_hold_becomes_no_integer(make, dtype):
     for number in FAR:
-        if number != -(2**63) - 1 or make not in ("pad", "one_hot", "linspace"):  # of which float64 makes -2**63
+        if number != -(2**63) - 1 or make not in (
+            "pad",
+            "one_hot",
+            "linspace",
+            "_linspace",
+        ):  # of which float64 makes -2**63
             with pytest.raises((mx.MXNetError, OverflowError)):
                 MADE[make](number, dtype)
-    if not make.startswith(("arange", "linspace")):
+    if "arange" not in make and "linspace" not in make:
         assert 1 in MADE[make](1, dtype).asnumpy()
         for number, wrapped in ((300, 300), (-1, -1), (2**40, 2**40)):  # as in MXNet, low bits stay
             if make not in ("csr", "row_sparse"):
                 assert np.array(wrapped).astype(dtype) in MADE[make](number, dtype).asnumpy()
 
 
-@pytest.mark.parametrize("make", [m for m in MADE if not m.startswith(("arange", "linspace"))])
+@pytest.mark.parametrize("make", [m for m in MADE if "arange" not in m and "linspace" not in m])
 def test_floats_hold_large_integers(make):
     for number in (2**63, -(2**70), 1e20):
         assert np.float32(number) in MADE[make](number, "float32").asnumpy()

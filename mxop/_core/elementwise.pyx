@@ -42,8 +42,8 @@ cdef enum:
     MAX_OPERANDS = 64      # inputs and outputs of one program that are described on the stack
     WRAPS = 1              # how a number takes the type of integer data: as C casts it,
     SATURATES = 2          # as the nearest integer of the type,
-    UPPER = 3              # the same, of a minimum: one below all of them is refused,
-    LOWER = 4              # of a maximum, one above all of them,
+    UPPER = 3              # the same, of a minimum: one that 64 bits do not hold, and below all of them, is refused,
+    LOWER = 4              # of a maximum, such a one above all of them,
     COMPARED = 5           # or, where the type does not hold it, not at all: it is compared as it is
     TRUTHS = -1            # in place of the output's number, of an array without a node: what a comparison gave
 
@@ -538,12 +538,11 @@ cdef int take_type(ElementwiseCall call, int k, int dtype, Value* value, int* ct
     cdef bint beyond = lost or nearest(value, dtype) != value.i
     cdef int way = call.ways[k]
     if way == COMPARED and beyond:
-        ctype[0] = FLOAT64
+        ctype[0], value.i = FLOAT64, nearest(value, dtype)  # unlike the number: it is no integer of the type
         if lost and value.d == value.d:  # the last integers of 64 bits are rounded to 2**63 there
             value.d = INFINITY if value.d > 0 else -INFINITY
         return 0
-    if (lost and (way == WRAPS or value.d != value.d)) or (beyond and (
-            (way == UPPER and value.d < 0) or (way == LOWER and value.d > 0))):
+    if lost and (way == WRAPS or value.d != value.d or (way == UPPER and value.d < 0) or (way == LOWER and value.d > 0)):
         raise OpArithmeticError(f"operator {call.op.name}: {call.formula.params[k]}={value.d:.17g} does not fit the data, whose dtype is "
                                 f"{dtypes.NAMES[dtype]}: expected a number that integers hold")
     value.i = wrapped(value.i, dtype) if way == WRAPS else nearest(value, dtype)
