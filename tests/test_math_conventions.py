@@ -171,3 +171,18 @@ def test_better_than_mxnet():
             first = mx.autograd.grad(function(x), [x], create_graph=True)[0]
         first.backward()
         assert x.grad.asnumpy().tolist() == [expected]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+def test_the_gradient_of_remainders_of_integers_is_zero(dtype):
+    """As in MXNet, by arrays and by numbers, in calls and in symbols."""
+    x, y = [5, 6, 7], [3, 4, 0]
+    assert value_and_grads(mx.nd.broadcast_mod, x, y, dtype=dtype) == [[2, 2, 0], [0] * 3, [0] * 3]
+    assert value_and_grads(lambda x: x % 3, x, dtype=dtype) == [[2, 0, 1], [0] * 3]
+    assert value_and_grads(lambda x: 7 % x, x, dtype=dtype) == [[2, 1, 0], [0] * 3]
+    a, b = mx.sym.Variable("a"), mx.sym.Variable("b")
+    given = {"a": mx.nd.array(x, dtype=dtype), "b": mx.nd.array(y, dtype=dtype)}
+    found = (mx.sym.broadcast_mod(a, b) * b).bind(mx.cpu(), given, {n: mx.nd.zeros_like(v) for n, v in given.items()})
+    found.forward(is_train=True)
+    found.backward(mx.nd.ones(3, dtype=dtype))
+    assert [found.grad_dict[n].asnumpy().tolist() for n in "ab"] == [[0] * 3, [2, 2, 0]]

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .expr import CONST, Expr, call, const, with_rule
+from .expr import CONST, Expr, call, const, raw_call, with_rule
 
 Rule = Callable[..., "tuple[Expr | None, ...]"]
 
@@ -90,6 +90,17 @@ def _not_zero(a: Expr) -> Expr:
     return _where(call("eq", a, const(0)), const(math.inf), a)
 
 
+def _of_reals(a: Expr) -> Expr:
+    """Return `a`, and 0 in integer types: there the half of 1, which is computed in the type, is 0."""
+    return _where(raw_call("div", (const(1), const(2))), a, const(0))
+
+
+def _whole_times(a: Expr, b: Expr) -> Expr:
+    """Return how often `b` is in `a`; 0 where `b` is 0."""
+    zero = call("eq", b, const(0))
+    return _where(zero, const(0), call("floor", a / _where(zero, const(1), b)))
+
+
 def _power_slope(g: Expr, a: Expr, b: Expr, m: int, n: int) -> Expr:
     """Return `g` times the derivative of ``a**b``, `m` times by `a` and `n` times by `b`.
 
@@ -137,7 +148,7 @@ _function(
 _function("sign", "mx_sign({0})", _zero, integer="(({T})(({0} > 0) - ({0} < 0)))", cheap=True)
 _function(
     "mod", "mx_mod({0}, {1})",
-    lambda g, a, b, y: (g, -(g * call("floor", a / _not_zero(b)))),
+    lambda g, a, b, y: (_of_reals(g), _of_reals(-(g * _whole_times(a, b)))),
     integer="mx_imod({T}, {0}, {1})", guard="range",
 )  # fmt: skip
 _function("floordiv", "mx_floordiv({0}, {1})", _zero, integer="mx_ifloordiv({T}, {0}, {1})", guard="range")
