@@ -1,5 +1,6 @@
 """Operators with loops: what ``@loops`` makes is an operator like any other, and its compiled code is found again."""
 
+import itertools
 import pickle
 import textwrap
 
@@ -11,6 +12,7 @@ import mxop as mx
 from mxop import op
 from mxop.op import info, loops
 from mxop.operator import HybridError
+from mxop.operator.hybrid.body import Hybrid
 from mxop.operator.hybrid.translate import Translator
 from mxop.records import record
 
@@ -317,6 +319,69 @@ def test_compiled_code_is_found_again(tmp_path):
     assert [run("2.0"), run("2.0"), run("3.0"), run("2.0")] == [
         "found 0 made 1", "found 1 made 0", "found 0 made 1", "found 1 made 0",
     ]  # fmt: skip
+
+
+DERIVED = """
+import numba.core.event
+import mxop as mx
+from mxop.op import loops
+
+@loops
+def moving(x, alpha):
+    y = output_tensor(x.shape, x.dtype)
+    for i in parallel(x.shape[0]):
+        state = x[i, 0] * 1.0
+        for t in range(x.shape[1]):
+            state = alpha[0] * x[i, t] + (1 - alpha[0]) * state
+            y[i, t] = state
+    return y
+
+mx.context.set_num_threads(2)
+variables = [mx.nd.array([[1, 2, 3], [3, 1, 2]]), mx.nd.array([0.25])]
+[v.attach_grad() for v in variables]
+with numba.core.event.install_recorder("numba:compile") as recorded, mx.autograd.record():
+    y = moving(*variables)
+    for order in range(3):
+        y = sum([(g * g).sum() for g in mx.autograd.grad((y * y).sum(), variables, create_graph=True)])
+    y.wait_to_read()
+print(sum(event.is_start for _, event in recorded.buffer), y.item())
+"""
+
+
+def test_derivatives_are_found_again(tmp_path):
+    """Of every order, in threads too, by the next process."""
+    path = tmp_path / "program.py"
+    path.write_text(DERIVED)
+    (first, value), (second, again) = (
+        run_python(
+            f"import runpy; runpy.run_path({str(path)!r})", timeout=600, MXOP_CACHE_DIR=str(tmp_path / "cache")
+        ).split()
+        for _ in range(2)
+    )
+    assert int(first) >= 4 and int(second) == 0
+    assert value == again
+
+
+def moving_average(x, alpha):
+    y = output_tensor(x.shape, x.dtype)
+    for i in parallel(x.shape[0]):
+        y[i, 0] = x[i, 0]
+        for t in range(1, x.shape[1]):
+            y[i, t] = alpha[i] * x[i, t] + (1 - alpha[i]) * y[i, t - 1]
+    return y
+
+
+def test_derived_texts_stay_short():
+    """Compilers take as long as a text has statements: an order has about twice those of the one before."""
+    body, codes, ranks, wanted, lines = Hybrid.of_function(moving_average), [0, 0], [2, 1], [], []
+    for _ in range(4):
+        types = body.compiled(codes, ranks, wanted).types
+        lines.append(Translator(types, False).text.count("\n"))
+        heads = [v.rank for v in types.routine.results]
+        wanted = [*wanted, tuple(range(len(codes)))]
+        codes, ranks, body = [*codes, *([0] * len(heads))], [*ranks, *heads], body.derived
+    assert all(b < 2.4 * a for a, b in itertools.pairwise(lines[1:])), lines
+    assert lines[3] < 150, lines
 
 
 @pytest.mark.parametrize("suffix, keep", [("nbc", 0), ("nbc", 100), ("nbi", 3), ("nbi", 0)])

@@ -26,6 +26,7 @@ from .compiled import Compiled, Known, call
 from .derive import Underivable, gradient
 from .function import Kernel
 from .ir import Routine
+from .simplify import simplified
 from .source import HybridError
 from .types import WEAK, Types, declared_codes, kind_of
 from .words import widened
@@ -251,7 +252,8 @@ class Derived(Hybrid):
         *before, wanted = attributes
         n = len(self.of.inputs_of(**dict(zip(self.attributes, attributes))))
         try:
-            return gradient(self.of.compiled(codes[:n], ranks[:n], before).types, wanted, self.wanted)
+            found = gradient(self.of.compiled(codes[:n], ranks[:n], before).types, wanted, self.wanted)
+            return simplified(Types(found, codes, _general(attributes)))
         except (Underivable, HybridError) as problem:
             raise underived(self.who, str(problem), self.cure) from None
 

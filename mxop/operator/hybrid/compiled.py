@@ -87,7 +87,7 @@ class Compiled:
             numba = require_numba(self.source.name)
             with _lock:
                 options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
-                options |= {"parallel": _PARALLEL} if threads else {}
+                options |= {"parallel": dict(_PARALLEL)} if threads else {}  # numba empties what it is given
                 lengths = {(v, axis): n for (_, v, axis), n in zip(self.small, sizes)}
                 text = Translator(self.types, checked, lengths).text
                 file = kept(self.source.name, text, options)

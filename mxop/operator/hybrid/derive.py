@@ -18,7 +18,7 @@ from ...formula import Expr, const, substitute, vjp, walk
 from ...formula.expr import CALL, INPUT
 from . import ir
 from .ir import Allocate, Assign, For, If, Routine, Scopes, Statement, Variable, fixed, names_in, node, variable_of
-from .races import CONCURRENT, meeting, told_apart
+from .races import CONCURRENT, meeting, never_read_before, told_apart
 from .types import Types
 
 
@@ -53,6 +53,18 @@ class _Gradient(ir.Builder):
         self.loops: list[tuple[Expr, Expr | None]] = []  # position and number of iterations of the loops around
         self.allocations: list[Statement] = []
         self.hoisted: set[Assign] = set()  # before which nothing is kept, but before a loop around them
+        self.first = never_read_before(self.body)
+        stores: dict[Variable, list[Assign]] = {}
+        for s in ir.assignments(self.body):
+            stores.setdefault(s.variable, []).append(s)
+        #: inputs, and tensors whose elements have, wherever they are read, the value that they have in the end
+        self.lasting = {v for v in self.old.inputs if not v.written} | {
+            v for v, of in stores.items() if self.first >= {*of}
+        }
+        #: the only stores of their elements
+        self.only = {
+            of[0] for v, of in stores.items() if len(of) == 1 and v.kind in ("local", "output") and self.apart(of[0])
+        }
         self.independent: dict[For, tuple[str, tuple[Expr, ...]]] = {}  # loops, and how they run if they are
         every = ir.assignments(self.body)
         floats = {v for v in self.old.variables.values() if types.of_variable(v) in ir.FLOATS}
@@ -65,7 +77,7 @@ class _Gradient(ir.Builder):
         self.needed = self.reads(self.body)
         self.again = self.computed_again(every)
         # what the forward part must compute
-        edges = [({s.variable}, names_in(*ir.expressions(s))) for s in every]
+        edges = [({s.variable}, ir.read_in(s.value, *s.target.args[1:])) for s in every]
         self.required = _reached(self.needed - self.again, edges)
 
     # ---- writing ----------------------------------------------------------------------------------------------------
@@ -75,11 +87,11 @@ class _Gradient(ir.Builder):
     def variable(self, name: str, kind: str, **more: object) -> Variable:
         return self.new.new(name, kind, self.line, **more)
 
-    def each(self, target: Variable, value: Variable, added: bool = False) -> None:
-        """Copy a tensor, or add it to another."""
+    def each(self, target: Variable, value: Variable) -> None:
+        """Copy a tensor."""
         indices = [self.variable("at", "loop") for _ in range(target.rank or 0)]
         place, other = (ir.load(t, [i.leaf for i in indices]) for t in (target, value))
-        body: list[Statement] = [Assign(place, node("add", place, other) if added else other, self.line)]
+        body: list[Statement] = [Assign(place, other, self.line)]
         self.out += ir.nested(indices, "grid", [ir.upto(n) for n in _shape(target)], body, self.line)
 
     def place(self, target: Expr) -> Expr:
@@ -99,10 +111,10 @@ class _Gradient(ir.Builder):
         if isinstance(s, Allocate):
             return set()
         if not isinstance(s, Assign):
-            return names_in(*ir.expressions(s))
+            return ir.read_in(*ir.expressions(s))
         with self.collected() as written:
             self.back_assignment(s)
-        found = names_in(*s.target.args[1:], *(e for w in ir.assignments(written) for e in ir.expressions(w)))
+        found = ir.read_in(*s.target.args[1:], *(e for w in ir.assignments(written) for e in ir.expressions(w)))
         return found & set(self.old.variables.values())
 
     def reads(self, body: Iterable[Statement]) -> set[Variable]:
@@ -116,7 +128,7 @@ class _Gradient(ir.Builder):
             read, named = map(variable_of, ir.loads(s.value)), names_in(s.value)
             if (
                 s.target.kind == INPUT and s.variable in inner & self.needed and times[s.variable] == 1
-                and all(v.kind == "input" and not v.written for v in read)
+                and self.lasting.issuperset(read)
                 and all(times[v] <= 1 for v in named if not v.is_tensor)
             ):  # fmt: skip
                 found.add(s.variable)
@@ -132,9 +144,12 @@ class _Gradient(ir.Builder):
             return False
         if ir.adds(first):
             return True
-        one = {s.target for s in rest} <= {first.target}
-        around = [s for s in ir.statements(self.body) if isinstance(s, For) and first in ir.statements(s.body)]
-        return one and all(told_apart([first.target], s, ir.changing(s.body)) for s in around)
+        return {s.target for s in rest} <= {first.target} and self.apart(first)
+
+    def apart(self, store: Assign) -> bool:
+        """Tell whether an assignment gives each element a value only once."""
+        around = [s for s in ir.statements(self.body) if isinstance(s, For) and store in ir.statements(s.body)]
+        return all(told_apart([store.target], s, ir.changing(s.body)) for s in around)
 
     # ---- the function -------------------------------------------------------------------------------------------------
     def routine(self, wanted: str) -> Routine:
@@ -151,7 +166,7 @@ class _Gradient(ir.Builder):
         results = [self.gradient_of(v) for v in self.wanted]
         for v, head in self.heads.items():
             if v in self.active and v not in self.given:
-                self.each(self.gradient_of(v), head, added=True)
+                self.each(self.gradient_of(v), head)
         self.start(self.scopes.top)
         self.out += back
         scopes = Scopes(self.out)
@@ -234,7 +249,7 @@ class _Gradient(ir.Builder):
                 self.pull(value.args[1], head if value.label == "add" else -head)
             return
         self.assign(head, place)
-        if s.variable not in self.given:
+        if s.variable not in self.given and s not in self.only:
             self.assign(place, node("real", 0))
         if self.flows(value):
             self.pull(value, head)
@@ -274,9 +289,15 @@ class _Gradient(ir.Builder):
         if fixed(start) != 0 or step != 1:
             times = node("neg", node("floordiv", node("neg", node("sub", stop, start)), step))
             at = node("floordiv", node("sub", at, start), step)
-        last = stop if step == 1 else node("add", start, node("mul", times, step))
+        last = node("add", start, node("mul", times, step))
+        if abs(step) == 1:  # iterations are counted from the least value of the variable
+            low, last = start if step == 1 else ir.sum_of(stop, 1), stop
+            at, times = (
+                ir.sum_of(s.variable.leaf, low, -1),
+                ir.sum_of(stop, start, -1) if step == 1 else ir.sum_of(start, stop, -1),
+            )
         certain = all(v.is_tensor or v.kind == "attribute" or v in self.scopes.fixed for v in names_in(*s.bounds))
-        reverse = node("sub", last, step), node("sub", start, step), const(-step)
+        reverse = ir.sum_of(last, -step), ir.sum_of(start, -step), const(-step)
         return reverse, at, times if certain and not ir.loads(*s.bounds) else None
 
     def loop(self, s: For, bounds: tuple[Expr, ...], body: list[Statement]) -> For:
@@ -289,7 +310,7 @@ class _Gradient(ir.Builder):
     def keep_before(self, s: Statement) -> dict[Expr, Expr]:
         """Keep what a statement overwrites; of a condition, what would be another on the way back."""
         match s:
-            case Assign() if s.variable in self.needed and s not in self.hoisted:
+            case Assign() if s.variable in self.needed and s not in self.hoisted and s not in self.first:
                 return self.keep([s.target] if s.target.kind == CALL or s.variable in self.scopes.known[s] else [])
             case For():
                 return self.keep(self.accumulated(s))
@@ -301,7 +322,7 @@ class _Gradient(ir.Builder):
         """Store values in elements for the current iteration of all loops; return the elements."""
         kept = {}
         for what in values:
-            sizes = [node("maximum", times, 0) for _, times in self.loops if times is not None]
+            sizes = [n if n.label == "size" else node("maximum", n, 0) for _, n in self.loops if n is not None]
             if len(sizes) < len(self.loops):
                 where = "inside a loop whose bounds are not fixed"
                 raise Underivable(f"line {self.line} overwrites what is needed, {where}")

@@ -201,6 +201,13 @@ def names_in(*roots: Expr) -> set[Variable]:
     return {n.label for n in leaves(roots) if n.kind == INPUT}  # type: ignore[misc]
 
 
+def read_in(*roots: Expr) -> set[Variable]:
+    """Return the variables whose values expressions read: not tensors of which they take the length."""
+    return {n.label for n in leaves(roots) if n.kind == INPUT and not n.label.is_tensor} | {  # type: ignore[union-attr,misc]
+        variable_of(n) for n in loads(*roots)
+    }
+
+
 def loads(*roots: Expr) -> list[Expr]:
     """Return the elements that expressions read, those inside of indices first."""
     return [n for n in walk(roots) if n.kind == CALL and n.label == "load"]
@@ -215,6 +222,33 @@ def fixed(expression: Expr) -> int | None:
 def literal(expression: Expr) -> Expr:
     """Return the number in an expression that says that it is no integer."""
     return expression.args[0] if expression.label == "real" else expression
+
+
+def sum_of(a: Expr, b: Expr | int, sign: int = 1) -> Expr:
+    """Return ``a + sign * b`` of integers with equal terms joined."""
+    terms, number = Counter[Expr](), 0
+    stack = [(as_expr(a), 1), (as_expr(b), sign)]
+    while stack:
+        e, by = stack.pop()
+        if (whole := fixed(e)) is not None:
+            number += by * whole
+        elif e.label in ("add", "sub", "neg"):
+            signs = (-by,) if e.label == "neg" else (by, by if e.label == "add" else -by)
+            stack += reversed(list(zip(e.args, signs, strict=True)))
+        else:
+            terms[e] += by
+    found = None
+    for e, by in sorted(terms.items(), key=lambda term: -term[1]):  # those that are added first
+        part = e if abs(by) == 1 else node("mul", e, abs(by))
+        if by:
+            found = (
+                (part if by > 0 else node("neg", part))
+                if found is None
+                else node("add" if by > 0 else "sub", found, part)
+            )
+    if found is None or number:
+        return const(number) if found is None else node("add" if number > 0 else "sub", found, abs(number))
+    return found
 
 
 def upto(n: Expr) -> tuple[Expr, Expr, Expr]:

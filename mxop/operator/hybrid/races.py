@@ -117,3 +117,52 @@ def _digit(digit: Expr, size: Expr, loop: For, own: set[Variable]) -> bool:
             within = stop is not None and least is not None and stop <= least
             return start == 0 and step == 1 and (s.bounds[1] is size or within)
     return False
+
+
+# ---- order ----------------------------------------------------------------------------------------------------------------
+def never_read_before(body: Sequence[Statement]) -> set[Assign]:
+    """Return the stores of elements that nothing has read before in the same run of the routine."""
+    found = list[tuple[int, tuple[For, ...], Statement]]()
+
+    def visit(block: Sequence[Statement], around: tuple[For, ...]) -> None:
+        for s in block:
+            found.append((len(found), around, s))
+            for inner in ir.blocks(s):
+                visit(inner, (*around, s) if isinstance(s, For) else around)
+
+    visit(body, ())
+    reads = [
+        (at, around, a) for at, around, s in found for a in loads(*(e for e in ir.expressions(s) if not _stored(s, e)))
+    ]
+    return {
+        s for at, around, s in found if isinstance(s, Assign) and s.target.kind == CALL and s.variable.kind != "input"
+        and all(_after(place, loops, k, s.target, around, at) for k, loops, place in reads if variable_of(place) is s.variable)
+    }  # fmt: skip
+
+
+def _stored(s: Statement, e: Expr) -> bool:
+    """Tell whether an expression of a statement is the element that it assigns, whose indices are all that is read."""
+    return isinstance(s, Assign) and e is s.target and not loads(*e.args[1:])
+
+
+def _after(read: Expr, loops: tuple[For, ...], k: int, place: Expr, around: tuple[For, ...], at: int) -> bool:
+    """Tell whether an element that is read in one place, and stored in another, is always stored before it is read."""
+    same = set[Variable]()  # loop variables of which both have the same value
+    for loop in [a for a, b in zip(loops, around) if a is b]:
+        steps = {_distance(i, j, loop.variable, same) for i, j in zip(read.args[1:], place.args[1:])} - {None}
+        step = fixed(loop.bounds[2])
+        if not steps or not step:
+            return False
+        if len(steps) > 1:  # never the same element
+            return True
+        if steps != {0}:
+            return steps.pop() * step > 0  # type: ignore[operator]
+        same.add(loop.variable)
+    return k > at
+
+
+def _distance(read: Expr, place: Expr, variable: Variable, same: set[Variable]) -> int | None:
+    """Return by how much more a loop's variable is where an element is read than where it is stored, None if that varies."""
+    offsets = [ir.sum_of(index, variable.leaf, -1) for index in (read, place)]
+    certain = all(v.is_tensor or v.kind == "attribute" or v in same for v in names_in(*offsets))
+    return fixed(ir.sum_of(offsets[1], offsets[0], -1)) if certain and not loads(*offsets) else None
