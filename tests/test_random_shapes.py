@@ -19,12 +19,12 @@ from shapes.reference import Value
 
 #: Cases of the quick variant, and what some of them must be, beside what all families have.
 FAMILIES = {
-    "products": (900, ("epilogue", "shared factor")),
+    "products": (900, ("epilogue", "shared factor", "transposed")),
     "convolution": (450, ("strided", "dilated", "padded", "grouped", "depthwise", "channels last",
                           *(f"{n} dimensions" for n in (1, 2, 3)))),
     "windows": (350, ("strided", "padded", "channels last", "global", "max", "avg", "sum", "lp", "full", "same", "bilinear")),
     "reductions": (900, ("formula", "sum", "prod", "max", "min", "argmax", "argmin", "broadcast_mul", "broadcast_like")),
-    "rows": (800, ("lengths", "softmin", "log_softmax", "SoftmaxOutput", "BatchNorm")),
+    "rows": (800, ("program", "lengths", "softmin", "log_softmax", "SoftmaxOutput", "BatchNorm")),
     "moves": (1000, ("backward steps", "constant", "edge", "reflect", "space_to_depth", "depth_to_space")),
     "gathering": (1000, ("take", "Embedding", "SequenceMask", "SequenceLast", "SequenceReverse")),
     "order": (900, ("value", "indices", "mask", "both")),

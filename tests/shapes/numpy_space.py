@@ -28,6 +28,10 @@ def _while_loop(cond, func, loop_vars, max_iterations):
     return r.stacked([*outputs, *rest]), loop_vars
 
 
+def _axes(x, axis):
+    return tuple(a % x.ndim for a in np.atleast_1d(axis))
+
+
 class Numpy:
     """Operators in NumPy."""
 
@@ -53,11 +57,15 @@ class Numpy:
 
     @staticmethod
     def sum(x, axis, keepdims=False):
-        return x.sum((axis % x.ndim,), keepdims)
+        return x.sum(_axes(x, axis), keepdims)
+
+    @staticmethod
+    def max(x, axis, keepdims=False):
+        return r.extreme(x, _axes(x, axis), keepdims)
 
     @staticmethod
     def mean(x, axis, keepdims=False):
-        return x.mean((axis % x.ndim,), keepdims)
+        return x.mean(_axes(x, axis), keepdims)
 
     @staticmethod
     def softmax(x, axis):

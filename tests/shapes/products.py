@@ -1,7 +1,9 @@
 """Products of matrices: sizes around tiles, panels and parts of summands; transposed, batches, with a bias."""
 
+import numpy as np
+
 from .drawing import Case, operator
-from .reference import einsum, joined, sin
+from .reference import einsum, joined, moved, sin
 
 
 def _swapped(x, yes):
@@ -116,6 +118,62 @@ def product_and_formula(draw):
                 lambda x, y, z: sin(einsum("mk,kn->mn", x, y) + z), tags=("epilogue",))  # fmt: skip
 
 
+def transposed(draw):
+    """Products of what is transposed or made another shape first, and a result that is transposed."""
+    (g, m, n, k), last = _three(draw, 4), draw.flag()
+
+    def call(F, x, y, z):
+        found = F.batch_dot(F.transpose(x, axes=(0, 2, 1)), F.transpose(y, axes=(1, 0, 2))) * 0.5
+        found = F.broadcast_add(found, F.expand_dims(z, axis=0))
+        return F.transpose(found, axes=(2, 0, 1)) if last else found
+
+    def formula(x, y, z):
+        found = einsum("gkm,kgn->gmn", x, y) * 0.5 + z.reshape(1, m, n)
+        return found.transpose(2, 0, 1) if last else found
+
+    inputs = [draw.real(g, k, m), draw.real(k, g, n), draw.real(m, n)]
+    return Case(f"batch_dot(transpose(x), transpose(y)) / 2 + z{', transposed' if last else ''}", inputs, call, formula,
+                tags=("transposed",))  # fmt: skip
+
+
+def triangle(draw):
+    (m, n), right, turned = draw.sizes(2, room=draw.room, most=150, empty=0), draw.flag(), draw.flag()
+    alpha, lower = draw.pick([1.0, -0.5]), draw.flag()
+
+    def product(t, x):
+        t = moved(t, lambda a: (np.tril if lower else np.triu)(a + 1) - 1)
+        t = _swapped(t, turned)
+        return (einsum("mk,kn->mn", x, t) if right else einsum("mk,kn->mn", t, x)) * alpha
+
+    k = n if right else m
+    options = {"transpose": turned, "rightside": right, "lower": lower, "alpha": alpha}
+    return operator(
+        "linalg.trmm", [draw.real(k, k), draw.real(m, n)], product, dtypes=("float32", "float64"), **options
+    )
+
+
+def attention(draw):
+    """Products of heads that lie interleaved."""
+    length, batch, heads, size = draw.sizes(4, room=draw.room, most=130, empty=0)
+    which = draw.pick(["qk", "valatt"])
+
+    def parts(x):
+        return [moved(x, lambda a, k=k: a.reshape(length, batch, heads, 3, size)[..., k, :]) for k in range(3)]
+
+    def product(x, *att):
+        q, k, v = parts(x)
+        if which == "qk":
+            return (einsum("ibhd,jbhd->bhij", q, k) * (1 / size**0.5)).reshape(batch * heads, length, length)
+        return einsum("bhij,jbhd->ibhd", att[0].reshape(batch, heads, length, length), v).reshape(
+            length, batch, heads * size
+        )
+
+    inputs = [draw.real(length, batch, heads * size * 3), draw.real(batch * heads, length, length)]
+    return operator(
+        f"contrib.interleaved_matmul_selfatt_{which}", inputs[: 1 if which == "qk" else 2], product, heads=heads
+    )
+
+
 def many_factors(draw):
     """Products that share a factor, which may become one."""
     m, n, k, also = _three(draw, 4)
@@ -129,4 +187,5 @@ def many_factors(draw):
                 tags=("shared factor",))  # fmt: skip
 
 
-MAKERS = [dot, dot_of_other_ranks, batch_dot, fully_connected, gemm2, gemm, syrk, product_and_formula, many_factors]
+MAKERS = [dot, dot_of_other_ranks, batch_dot, fully_connected, gemm2, gemm, syrk, product_and_formula, many_factors,
+          transposed, triangle, attention]  # fmt: skip

@@ -5,6 +5,7 @@ import numpy as np
 import mxop as mx
 
 from .drawing import Case, operator
+from .numpy_space import Numpy
 from .reference import exp, log, moved, sqrt, value
 
 
@@ -204,5 +205,47 @@ def regression(draw):
     return operator(op, [draw.real(*shape), label], forward, gradient=slope, grad_scale=2.0, dtypes=("float32",))
 
 
-MAKERS = [softmax, softmax, softmax, softmax_of_lengths, softmax_activation, softmax_output, cross_entropy, layer_norm,
+def program(draw):
+    """Formulas around reductions of any axes, with arrays of fewer dimensions, seen with other dimensions in between."""
+    shape, texts, parts = _rows(draw, 2, 4), [], []
+    if draw.flag(0.7):  # channels, which may become rows
+        shape = (draw.integer(1, 5), draw.integer(14, 36), *draw.pick([(), (1,), (3,)]), draw.integer(30, 70))
+    inputs = [draw.real(*shape)]
+    for _ in range(draw.integer(1, 5)):
+        kind = draw.pick(["formula", "fewer", "reduced", "reduced", "seen"])
+        if kind == "formula":
+            part = draw.pick(["sin", "tanh", "sigmoid"])
+        elif kind == "fewer":
+            small = tuple(1 if draw.flag(0.25) else n for n in shape[draw.integer(0, len(shape) - 1) :])
+            part = (draw.pick(["broadcast_mul", "broadcast_add"]), len(inputs), small)
+            inputs.append(draw.real(*small))
+        elif kind == "reduced":
+            one = draw.pick([1, draw.integer(0, len(shape) - 1)])
+            axes = draw.axes(len(shape)) if draw.flag(0.4) else tuple(k for k in range(len(shape)) if k != one)
+            part = (draw.pick(["broadcast_sub", "broadcast_mul"]), draw.pick(["mean", "max"]), axes)
+        else:
+            part = ("expand_dims", draw.integer(0, len(shape)))
+        parts.append(part), texts.append(f"{kind} {part}")
+
+    def call(F, *values):
+        x, seen = values[0], []
+        for part in parts:
+            if isinstance(part, str):
+                x = getattr(F, part)(x)
+            elif part[0] == "expand_dims":  # for one formula
+                x = F.reshape(F.tanh(F.expand_dims(x, axis=part[1])), shape=shape)
+            elif isinstance(part[1], int):
+                x = getattr(F, part[0])(x, values[part[1]])
+            else:
+                x = getattr(F, part[0])(x, getattr(F, part[1])(x, axis=part[2], keepdims=True))
+                seen.append(getattr(F, part[1])(x, axis=part[2], keepdims=True))
+        return [x, *seen[-1:]]
+
+    return Case(f"of x {shape}: {'; '.join(texts)}; and the last reduction again", inputs, call, lambda *v: call(Numpy, *v),
+                modes=("eager", "bind", "bind", "compiled", "eval"), dtypes=("float64",), slack=20,
+                tags=("program",))  # fmt: skip
+
+
+MAKERS = [program, program, program, softmax, softmax, softmax,
+          softmax_of_lengths, softmax_activation, softmax_output, cross_entropy, layer_norm,
           instance_norm, group_norm, l2_normalization, response_norm, batch_norm, regression]  # fmt: skip
