@@ -19,17 +19,17 @@ from shapes.reference import Value
 
 #: Cases of the quick variant, and what some of them must be, beside what all families have.
 FAMILIES = {
-    "products": (900, ("epilogue", "shared factor", "transposed")),
-    "convolution": (450, ("strided", "dilated", "padded", "grouped", "depthwise", "channels last",
+    "products": (1500, ("epilogue", "shared factor", "transposed")),
+    "convolution": (700, ("strided", "dilated", "padded", "grouped", "depthwise", "channels last",
                           *(f"{n} dimensions" for n in (1, 2, 3)))),
-    "windows": (350, ("strided", "padded", "channels last", "global", "max", "avg", "sum", "lp", "full", "same", "bilinear")),
-    "reductions": (900, ("formula", "sum", "prod", "max", "min", "argmax", "argmin", "broadcast_mul", "broadcast_like")),
-    "rows": (800, ("program", "lengths", "softmin", "log_softmax", "SoftmaxOutput", "BatchNorm")),
-    "moves": (1000, ("backward steps", "constant", "edge", "reflect", "space_to_depth", "depth_to_space")),
-    "gathering": (1000, ("take", "Embedding", "SequenceMask", "SequenceLast", "SequenceReverse")),
-    "order": (900, ("value", "indices", "mask", "both")),
-    "recurrent": (250, ("lengths", "both directions", "outputs sliced", "foreach", "while_loop", "cond")),
-    "views": (900, ("several results", "slice", "slice_axis", "slice_like", "Crop", "reshape", "flip", "expand_dims",
+    "windows": (700, ("strided", "padded", "channels last", "global", "max", "avg", "sum", "lp", "full", "same", "bilinear")),
+    "reductions": (1800, ("formula", "sum", "prod", "max", "min", "argmax", "argmin", "broadcast_mul", "broadcast_like")),
+    "rows": (1400, ("program", "lengths", "softmin", "log_softmax", "SoftmaxOutput", "BatchNorm")),
+    "moves": (1800, ("backward steps", "constant", "edge", "reflect", "space_to_depth", "depth_to_space")),
+    "gathering": (1800, ("take", "Embedding", "SequenceMask", "SequenceLast", "SequenceReverse")),
+    "order": (1500, ("value", "indices", "mask", "both")),
+    "recurrent": (450, ("lengths", "both directions", "outputs sliced", "foreach", "while_loop", "cond")),
+    "views": (1800, ("several results", "slice", "slice_axis", "slice_like", "Crop", "reshape", "flip", "expand_dims",
                     "concat")),
 }  # fmt: skip
 COMMON = ("float32", "float64", "request write", "request add", "request null", "1 threads", "2 threads", "eager", "bind",
