@@ -40,7 +40,7 @@ def run(family, seed, tmp_path, *options):
     """Run cases of a family; return what they were."""
     kept, tests = tmp_path / "case", Path(__file__).parent
     command = [sys.executable, "-m", "shapes", family, "--seed", str(seed), "--keep", str(kept), *options]
-    done = subprocess.run(command, cwd=tests, capture_output=True, text=True, timeout=3600)
+    done = subprocess.run(command, cwd=tests, capture_output=True, text=True, timeout=1800)
     text = done.stdout if done.returncode in (0, 1) else f"in {kept.read_text()}:\n{done.stdout}"
     assert done.returncode == 0, f"exit status {done.returncode}\n{text}\n{done.stderr}"
     return json.loads(done.stdout.splitlines()[-1])

@@ -25,11 +25,14 @@ class Laid:
     """An array in some layout, between elements that are NaN (77 in integers) and have to stay so."""
 
     def __init__(self, draw, values, layout):
-        keys, shape = [], []
+        keys, shape, size, most = [], [], max(values.size, 1), max(8 * values.size, 10_000)  # elements, with those around
         for n in values.shape if layout != "dense" else ():
             step = {"part": 1, "steps": draw.integer(1, 3), "backward": -1}.get(layout) or draw.pick([1, -1, 2, -2])
-            before, reach = draw.integer(0, 2), (n - 1) * abs(step) + 1 if n else 0
-            shape.append(before + reach + draw.integer(0, 2))
+            before, after, reach = draw.integer(0, 2), draw.integer(0, 2), (n - 1) * abs(step) + 1 if n else 0
+            if size // (n or 1) * (before + reach + after) > most:  # there are many axes of size 1
+                before, after, reach, step = 0, 0, n, 1 if step > 0 else -1
+            shape.append(before + reach + after)
+            size = size // (n or 1) * max(shape[-1], 1)
             if step > 0 or not n:
                 keys.append(slice(before, before + reach, step))
             else:
