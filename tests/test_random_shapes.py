@@ -19,12 +19,12 @@ from shapes.reference import Value
 
 #: Cases of the quick variant, and what some of them must be, beside what all families have.
 FAMILIES = {
-    "products": (1500, ("epilogue", "shared factor", "transposed")),
-    "convolution": (700, ("strided", "dilated", "padded", "grouped", "depthwise", "channels last",
+    "products": (1000, ("epilogue", "shared factor", "transposed")),
+    "convolution": (450, ("strided", "dilated", "padded", "grouped", "depthwise", "channels last",
                           *(f"{n} dimensions" for n in (1, 2, 3)))),
-    "windows": (700, ("strided", "padded", "channels last", "global", "max", "avg", "sum", "lp", "full", "same", "bilinear")),
-    "reductions": (1800, ("formula", "sum", "prod", "max", "min", "argmax", "argmin", "broadcast_mul", "broadcast_like")),
-    "rows": (1400, ("program", "lengths", "softmin", "log_softmax", "SoftmaxOutput", "BatchNorm")),
+    "windows": (500, ("strided", "padded", "channels last", "global", "max", "avg", "sum", "lp", "full", "same", "bilinear")),
+    "reductions": (1500, ("formula", "sum", "prod", "max", "min", "argmax", "argmin", "broadcast_mul", "broadcast_like")),
+    "rows": (900, ("program", "lengths", "softmin", "log_softmax", "SoftmaxOutput", "BatchNorm")),
     "moves": (1800, ("backward steps", "constant", "edge", "reflect", "space_to_depth", "depth_to_space")),
     "gathering": (1800, ("take", "Embedding", "SequenceMask", "SequenceLast", "SequenceReverse")),
     "order": (1500, ("value", "indices", "mask", "both")),

@@ -25,7 +25,8 @@ class Laid:
     """An array in some layout, between elements that are NaN (77 in integers) and have to stay so."""
 
     def __init__(self, draw, values, layout):
-        keys, shape, size, most = [], [], max(values.size, 1), max(8 * values.size, 10_000)  # elements, with those around
+        keys, shape = [], []
+        size, most = max(values.size, 1), max(8 * values.size, 10_000)  # with what lies around
         for n in values.shape if layout != "dense" else ():
             step = {"part": 1, "steps": draw.integer(1, 3), "backward": -1}.get(layout) or draw.pick([1, -1, 2, -2])
             before, after, reach = draw.integer(0, 2), draw.integer(0, 2), (n - 1) * abs(step) + 1 if n else 0
