@@ -82,6 +82,18 @@ def test_freed_memory_is_given_back_in_the_end():
     assert int(printed(program)[0]) < 600  # MiB, of 1200 that were made
 
 
+@pytest.mark.parametrize("call", [
+    "mx.nd.take(x, i, axis=1)", "mx.nd.take(x, i, axis=1, mode='wrap')", "mx.nd.take(x.T, i, axis=0)",
+    "mx.nd.pick(x, mx.nd.zeros((0,)), axis=1)", "x[:, i]",
+])  # fmt: skip
+def test_nothing_is_taken_of_nothing(call):
+    """Results without elements: of an axis before the one that is indexed, too."""
+    program = (
+        f"mx.util.set_np_shape(True)\nx, i = mx.nd.zeros((0, 3)), mx.nd.array([0, 1, 2, 2, 1])\nprint(({call}).size)"
+    )
+    assert printed(program + "\nmx.context.empty_cache()") == ["0"]
+
+
 def test_a_setting_that_is_no_number_is_refused():
     done = run("", "yes")
     assert done.returncode != 0 and "MXOP_DEBUG_MEMORY='yes' is not a whole number" in done.stderr

@@ -436,7 +436,7 @@ cdef class Gather(Work):
         self.itemsize, self.step = itemsize_of(dtype), itemsize_of(index_dtype) * self.count
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
-        cdef bint by_table = self.putting or self.shape.lanes or self.shape.outer > 1  # places are asked for several times
+        cdef bint by_table = self.putting or self.shape.lanes or self.shape.outer != 1  # places are read again, or never
         cdef Py_ssize_t position
         cdef Block* table = block_new(self.count * sizeof(Py_ssize_t)) if by_table else NULL
         with nogil:
