@@ -3,8 +3,8 @@
 Each statement becomes two: what goes forward, and what goes back, loops from their end, after all has gone forward; what it
 passes on is what :func:`mxop.formula.vjp` says of its expression.  A number of a block that follows from what does not change
 is computed again.  What else is overwritten although its value is read on the way back is kept in tensors indexed by the
-loops around it, and put back on the way; a loop that only accumulates keeps what was there before it.  Loops whose iterations
-turn out to be independent run as they do forward, in threads where those did.
+loops around it, and put back on the way, unless nothing has read it before; a loop that only accumulates keeps what was there
+before it.  Loops whose iterations turn out to be independent run as they do forward, in threads where those did.
 Imports :mod:`.ir`, :mod:`.races`, :mod:`.types`.
 """
 
