@@ -136,8 +136,10 @@ def check_numbers(found: Any, code: int, who: str) -> None:
         exact = found if found.dtype.kind in "uO" else found.astype(np.float64)
         fits = (exact >= -(2**63)) & (exact < 2**63)
     if not fits.all():
-        raise OpArithmeticError(f"{who}: {shown(found[~fits][0])} does not fit dtype {NAMES[code]}: expected numbers that "
-                                "integers of 64 bits hold")  # fmt: skip
+        first = shown(found[~fits].tolist()[0])
+        raise OpArithmeticError(
+            f"{who}: {first} does not fit dtype {NAMES[code]}: expected numbers that integers of 64 bits hold"
+        )
 
 
 def type_of(code: int) -> Any:

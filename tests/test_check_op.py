@@ -628,9 +628,9 @@ SLOPES = {
     "naive softplus": (
         lambda x: F.log(1 + F.exp(x)),
         lambda x: np.logaddexp(0, x),
-        r"special values: .* got .*inf.*, expected .*e\+307",
+        r"special values: .* got .*inf.*, expected .*e\+306",
     ),
-    "a jump to infinity": (lambda x: F.where(x > 1e4, math.inf, x), lambda x: x, r"got .*inf.*, expected .*e\+307"),
+    "a jump to infinity": (lambda x: F.where(x > 1e4, math.inf, x), lambda x: x, r"got .*inf.*, expected .*e\+306"),
     "tanh of exp": (lambda x: F.tanh(F.exp(x)), lambda x: np.tanh(np.exp(x)), "derivative by input 0: .* got .*nan"),
     "sqrt of a square": (lambda x: F.sqrt(x * x), lambda x: np.sqrt(x * x), "derivative by input 0: .* got .*nan"),
     "naive swish": (

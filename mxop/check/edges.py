@@ -108,9 +108,10 @@ def special_values(case: Case, types: Sequence[str], first: bool) -> int | str:
 def _pairs(case: Case, dtype: str) -> int:
     tiny, largest = c.DENORMAL[dtype], c._largest(dtype)
     # np.array of Python floats is float64: all of these are exact in it
-    # beside the largest number one unit makes it infinite, so infinity passes there: a fourth of it is finite
+    # next to the largest number an ULP makes it infinite, so infinity passes there; a 64th of it is finite, and so is what a
+    # formula multiplies it by a little on the way
     points = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, tiny, -tiny, 1000 * tiny, 1.0, -1.0, 0.5, largest, -largest,
-                       largest / 4, -largest / 4])  # fmt: skip
+                       largest / 64, -largest / 64])  # fmt: skip
     if len(case.shapes) == 2:
         pairs = list(itertools.product(points, points))
         values = [np.array([p[i] for p in pairs]).astype(c.numpy_dtype(dtype)) for i in range(2)]

@@ -90,11 +90,15 @@ def _sampler(name, *aliases):
     return decorate
 
 
+def _check_sizes(name, shape):
+    if any(d < 1 for d in shape):
+        raise OpValueError(f"operator {name}: shape={shape}; expected sizes above 0")
+
+
 def _drawn(F, formula, name, shape, dtype, *parameters, **options):
     """Return what a formula gives for parameters with a dimension of size 1 in the place of each of `shape`."""
     code, like = code_for(name, dtype), parameters[0]
-    if any(d < 1 for d in shape):
-        raise OpValueError(f"operator {name}: shape={shape}; expected sizes above 0")
+    _check_sizes(name, shape)
     parameters = [F.Cast(p, dtype=code) for p in parameters]
     if shape:
         parameters = [F.Reshape(p, shape=(-2, *(1,) * len(shape))) for p in parameters]
@@ -288,8 +292,6 @@ def sample_multinomial(F, data, *, shape: Shape = (), get_prob: bool = False, dt
     if dtype not in _CHOICES:
         names = ", ".join(dtypes.NAMES[t] for t in _CHOICES)
         raise OpTypeError(f"operator _sample_multinomial: dtype={dtypes.NAMES[dtype]!r}; expected one of {names}")
-    if any(d < 1 for d in shape):
-        raise OpValueError(f"operator _sample_multinomial: shape={shape}; expected sizes above 0")
     place = str(getattr(data, "context", ""))
     sums = F.cumsum(F.Cast(F.BlockGrad(data), dtype=dtypes.FLOAT64), axis=-1)
     wide = F._zeros(shape=(size_of(shape),), dtype=dtypes.FLOAT64, ctx=place)
@@ -307,6 +309,7 @@ def sample_multinomial(F, data, *, shape: Shape = (), get_prob: bool = False, dt
 
 @sample_multinomial.infer
 def _(ins, outs, *, shape, **params):
+    _check_sizes("_sample_multinomial", shape)
     if ins[0] is None:
         lead = next((o[: len(o) - len(shape)] for o in outs if o is not None and (shape or len(o) > 1)), None)
         return ins if lead is None else [(*lead, None)], outs

@@ -62,7 +62,8 @@ def _truth(function):
 class _Row:
     """One function: its reference, its operators' names, and what each form is tested with.
 
-    Numbers are the `scalar` parameters of the scalar forms; `left` and `right` are the domains of the operands.
+    Numbers are the `scalar` parameters of the scalar forms; `left` and `right` are the domains of the operands.  A number that
+    the type of integer data does not hold `wraps`, is the `nearest` of the type, or is `compared` as it is.
     """
 
     reference: Any
@@ -77,6 +78,7 @@ class _Row:
     avoid: tuple[float, ...] = ()
     reverse_avoid: tuple[float, ...] = ()
     order: int = 3
+    beyond: str = "wraps"
     scalar_domain: tuple[float, float] | None = None
     unchecked: dict[str, str] = field(default_factory=dict)
 
@@ -84,7 +86,7 @@ class _Row:
 def _comparison(function, name: str) -> _Row:
     return _Row(
         _truth(function), f"_{name}", f"broadcast_{name}", f"_{name}_scalar", order=0, numbers=(1.0, -2.0, 0.0),
-        left=(-2.0, 2.0), right=(-2.0, 2.0),
+        left=(-2.0, 2.0), right=(-2.0, 2.0), beyond="compared",
     )  # fmt: skip
 
 
@@ -113,8 +115,8 @@ _ROWS = (
         _power, "_power", "broadcast_power", "_power_scalar", "_rpower_scalar",
         left=(0.4, 2), right=(-2, 3), numbers=(2.0, 3.0, 0.5, -1.5, 0.0, 1.0), reverse_numbers=(2.0, 1.5),
     ),
-    _Row(np.maximum, "_maximum", "broadcast_maximum", "_maximum_scalar", avoid=(2.5, -1), order=2),
-    _Row(np.minimum, "_minimum", "broadcast_minimum", "_minimum_scalar", avoid=(2.5, -1), order=2),
+    _Row(np.maximum, "_maximum", "broadcast_maximum", "_maximum_scalar", avoid=(2.5, -1), order=2, beyond="nearest"),
+    _Row(np.minimum, "_minimum", "broadcast_minimum", "_minimum_scalar", avoid=(2.5, -1), order=2, beyond="nearest"),
     _Row(_hypot, "_hypot", "broadcast_hypot", "_hypot_scalar", left=(0.5, 3), right=(-3, -0.5)),
     _comparison(np.equal, "equal"),
     _comparison(np.not_equal, "not_equal"),
@@ -128,14 +130,20 @@ _ROWS = (
 )  # fmt: skip
 
 
-def _number_like(scalar: float, data):
+def _number_like(scalar: float, data, beyond: str):
     """Convert a number to the type of the data, as the operators do."""
-    return np.asarray(int(scalar)).astype(data.dtype) if _is_integer(data) else scalar
+    if not _is_integer(data):
+        return scalar
+    limits = np.iinfo(data.dtype)
+    number = int(scalar) if beyond == "wraps" else min(max(int(scalar), limits.min), limits.max)
+    return np.asarray(number).astype(data.dtype)
 
 
-def _with_number(reference, swapped: bool):
+def _with_number(reference, swapped: bool, beyond: str):
     def of_data(data, scalar=1.0, is_int=True):
-        number = _number_like(scalar, data)
+        number = _number_like(scalar, data, beyond)
+        if beyond == "compared" and _is_integer(data) and number != int(scalar):
+            return reference(data.astype(np.float64), scalar).astype(data.dtype)
         return reference(number, data) if swapped else reference(data, number)
 
     return of_data
@@ -154,13 +162,13 @@ def _records_of(row: _Row) -> dict[str, Record]:
             row.reference, domain=domains, shapes=_BROADCAST, unchecked=_MANY_SHAPES | row.unchecked, refuses=[_UNFIT], **common
         ),
         row.scalar: Record(
-            _with_number(row.reference, False), domain=row.scalar_domain or row.left, avoid=row.avoid,
+            _with_number(row.reference, False, row.beyond), domain=row.scalar_domain or row.left, avoid=row.avoid,
             params=[{"scalar": s} for s in row.numbers], **common,
         ),
     }  # fmt: skip
     if row.rscalar:
         found[row.rscalar] = Record(
-            _with_number(row.reference, True), domain=row.right, avoid=row.reverse_avoid,
+            _with_number(row.reference, True, row.beyond), domain=row.right, avoid=row.reverse_avoid,
             params=[{"scalar": s} for s in row.reverse_numbers], **common,
         )  # fmt: skip
     return found
