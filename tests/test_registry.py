@@ -201,7 +201,10 @@ def test_a_users_reduction(scratch):
 
 def test_every_rule_leads_to_rules():
     """Whatever a gradient rule calls has a rule itself, or says that its gradient is zero."""
-    without = [o.name for o in op.operators() if not o.differentiable]
+    own = [
+        o for o in op.operators() if o.module.startswith("mxop.")
+    ]  # other files of tests define some when they are read
+    without = [o.name for o in own if not o.differentiable]
     constants = ("_arange", "_zeros", "_ones", "_eye", "_full", "shape_array", "size_array")
     allowed = {n for n in without if n.startswith(constants)}
     assert set(without) - allowed - {"_linspace", "_contrib_arange_like"} == set(), without
