@@ -336,7 +336,7 @@ def test_a_checkpoint_that_differentiates_the_inputs_themselves():
 
 
 def test_arrays_that_forward_made_are_constants_elsewhere():
-    """A running mean that forward updates is no variable of anybody's."""
+    """A running mean that forward updates does not depend on a variable."""
 
     class Centred(autograd.Function):
         mean = nd.zeros(2, dtype="float64")

@@ -538,7 +538,7 @@ cdef int take_type(ElementwiseCall call, int k, int dtype, Value* value, int* ct
     cdef bint beyond = lost or nearest(value, dtype) != value.i
     cdef int way = call.ways[k]
     if way == COMPARED and beyond:
-        ctype[0], value.i = FLOAT64, nearest(value, dtype)  # unlike the number: it is no integer of the type
+        ctype[0], value.i = FLOAT64, nearest(value, dtype)  # which differs from the number, since no integer of the type equals it
         if lost and value.d == value.d:  # the last integers of 64 bits are rounded to 2**63 there
             value.d = INFINITY if value.d > 0 else -INFINITY
         return 0

@@ -15,7 +15,7 @@ from .cases import Case, Mismatch
 
 #: How many numbers are drawn, in at most so many calls; fewer than the second number say nothing.
 DRAWN, LEAST, CALLS = 20_000, 1_000, 400
-#: How many calls, of which one element counts where those of a call depend on each other.
+#: Number of calls that are made where the elements of one call depend on each other: one element of each is tested.
 DEPENDENT = 2_000
 #: The smallest probability of what was drawn, were all right, at which it passes.
 PROBABILITY = 1e-7

@@ -29,7 +29,7 @@ def special(case: Case, orders: int) -> int | str:
     The first order is held against differences of the reference, each further one against those of the order below.
     """
     if not isinstance(case.op, Elementwise) or len(case.shapes) > 2 or case.record.reference is None:
-        return "it is no formula of one or two inputs with a reference"
+        return "it is not a formula of one or two inputs with a reference"
     types = {case.type_of(k, "float64") for k in range(len(case.shapes))}
     if case.states or case.record.whole or types != {"float64"}:
         return "its inputs are not all real"

@@ -216,7 +216,7 @@ def check_symbolic_backward(
     sym, location, rtol, atol, aux_states, ctx, equal_nan, dtype
         As for `check_symbolic_forward`.
     out_grads : list or dict of array_like, or None
-        The head gradient of every output, and perhaps of others that nobody sees, as MXNet's programs give them for
+        The head gradient of every output, and perhaps of hidden outputs, as MXNet's programs give them for
         BatchNorm; None for a symbol that is its own loss.
     expected : list or dict of array_like
         The gradient of every argument; a dict may leave out arguments that are not to be checked.
