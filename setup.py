@@ -22,7 +22,8 @@ from pathlib import Path
 
 import numpy as np
 from Cython.Build import cythonize
-from setuptools import Extension, setup
+from setuptools import Command, Extension, setup
+from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).resolve().parent
@@ -267,6 +268,42 @@ class Build(build_ext):
         return [], []
 
 
+class BuildStubs(Command):
+    """Write the ``.pyi`` files, which follow from the registry, so what was built before is imported for them."""
+
+    description = "write the .pyi files"
+    user_options = ()
+    editable_mode = False
+
+    def initialize_options(self) -> None:
+        self.build_lib = None
+
+    def finalize_options(self) -> None:
+        self.set_undefined_options("build_py", ("build_lib", "build_lib"))
+
+    def run(self) -> None:
+        folder = ROOT if self.editable_mode else Path(self.build_lib).resolve()
+        paths = [str(folder), os.environ.get("PYTHONPATH", "")]
+        environment = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, paths)))
+        command = [sys.executable, "-m", "mxop", "stubs", str(folder / "mxop")]
+        subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+
+    def get_outputs(self) -> list[str]:
+        return [str(p) for p in (Path(self.build_lib) / "mxop").rglob("*.pyi")]
+
+    def get_output_mapping(self) -> dict[str, str]:
+        return {}
+
+    def get_source_files(self) -> list[str]:
+        return []
+
+
+class BuildAll(build):
+    """Build as always, then the stubs."""
+
+    sub_commands = (*build.sub_commands, ("build_stubs", None))
+
+
 def extensions() -> list[Extension]:
     """Return all compiled modules; kernels come first, because they take longest."""
     present = {name: path for name, path in MODULES.items() if (ROOT / path).exists()}
@@ -280,4 +317,4 @@ def extensions() -> list[Extension]:
 
 if __name__ == "__main__":
     generate_instructions()
-    setup(ext_modules=extensions(), cmdclass={"build_ext": Build})
+    setup(ext_modules=extensions(), cmdclass={"build": BuildAll, "build_ext": Build, "build_stubs": BuildStubs})

@@ -1,6 +1,7 @@
 """How Sphinx builds the site: ``python -m sphinx -W docs build/site``.  Nothing is fetched, and every warning is an error.
 
-The reference is read from the docstrings of the package that is imported, so that is installed or built in place before.
+The reference is read from the docstrings of the package that is imported, so that is installed or built in place before; the
+pages of operators, ``operators``, are written from its registry each time.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import mxop as mx
+from mxop.cli import reference
 
 project = "mxop"
 author = "mxop developers"
@@ -41,6 +43,13 @@ napoleon_use_rtype = False
 napoleon_use_ivar = True  # attributes are said once, by the class
 # The functions of arrays and symbols that operators are have pages of their own.
 toc_object_entries_show_parents = "hide"
+
+
+def write_operators(app: Any) -> None:
+    """Write the pages of operators; pages of families that are no more go."""
+    folder = Path(__file__).parent / "operators"
+    for page in set(folder.glob("*.md")) - set(map(Path, reference.write(str(folder)))):
+        page.unlink()
 
 
 def _operator(found: object) -> bool:
@@ -102,6 +111,7 @@ def split_attributes(app: Any, what: str, name: str, found: object, options: Any
 
 
 def setup(app: Any) -> None:
+    app.connect("builder-inited", write_operators)
     app.connect("source-read", add_other_modules)
     app.connect("autodoc-process-docstring", split_attributes, priority=400)  # before napoleon
     app.connect("autodoc-skip-member", leave_out)

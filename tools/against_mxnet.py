@@ -3,7 +3,7 @@
     python -m venv mxnet-1.9 && mxnet-1.9/bin/pip install numpy==1.23.5 mxnet==1.9.1    # Python 3.11 or older
     python tools/against_mxnet.py mxnet-1.9/bin/python                 # every operator that MXNet has
     python tools/against_mxnet.py mxnet-1.9/bin/python dot topk        # some, with every difference
-    python tools/against_mxnet.py mxnet-1.9/bin/python --write docs/operators/mxnet.md
+    python tools/against_mxnet.py mxnet-1.9/bin/python --write docs/compared_with_mxnet.md
 
 Compared are results, their types and shapes, states after the call, in every type of the record, and gradients of the first
 three orders (the second and third of the squares of the results, so that head gradients depend on the inputs).  Random
@@ -239,7 +239,7 @@ def table(found: list[Found]) -> str:
              "# Compared with MXNet 1.9.1", "",
              f"{len(found)} operators over {sum(f.compared for f in found)} cases: the parameters and shapes of their records, "
              f"two draws of inputs, and every type that both have. {same} agree in all of them, first gradients included; for "
-             "the others [differences](../differences.md) says why.", "",
+             "the others [differences](differences.md) says why.", "",
              "*Orders*: up to which order `check_op` finds the gradients of mxop equal to differences (`as stated`: a loss, "
              "whose gradient is what it says; `zero`; –: there is none), and up to which MXNet has the same ones (*partly*: in "
              "some cases alone). MXNet is asked about gradients of "

@@ -1,4 +1,7 @@
-"""``python -m mxop docs``: the operator reference, written from the registry: one page per family, and an index."""
+"""``python -m mxop docs``: the operator reference, written from the registry: one page per family, and an index.
+
+The site writes these pages before it is built (``docs/conf.py``); they are not in the repository.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from ..opdef.docs import signature
 from .operators import called, families, package_named, summary
 
 _RULE = re.compile("-{3,}")
-_NOTE = "<!-- Written by `python -m mxop docs docs/operators` from the operators' definitions; change those. -->"
+_NOTE = "<!-- Written from the operators' definitions; change those. -->"
 
 
 def pages(package: plugins.Package | None = None) -> dict[str, str]:
@@ -49,8 +52,11 @@ def _index(found: dict[str, list[Operator]], package: plugins.Package | None) ->
     lines = [_NOTE, "", f"# {title}", "",
              f"{total} operators in {len(found)} {families}. Each is a function of `mx.nd` and of `mx.sym`, with gradients of "
              "every order where it says so.", "",
-             "`python -m mxop ops` lists them, `python -m mxop info NAME` says everything about one. "
-             "[Compared with MXNet](mxnet.md): the orders of gradients that are verified, and what is equal."]  # fmt: skip
+             "`python -m mxop ops` lists them, `python -m mxop info NAME` says everything about one."]  # fmt: skip
+    if package is None:
+        lines[-1] += (
+            " [Compared with MXNet](../compared_with_mxnet.md): the orders of gradients that are verified, and what is equal."
+        )
     for family, ops in found.items():
         lines += ["", f"## [{family}]({family}.md)", "", f"{_markdown(_title(ops[0]))}.", ""]
         lines += [f"- [`{called(op)}`]({family}.md#{_anchor(op)}): {_markdown(summary(op))}" for op in ops]
