@@ -19,6 +19,7 @@ import tempfile
 import types
 from importlib import metadata
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from Cython.Build import cythonize
@@ -272,7 +273,7 @@ class BuildStubs(Command):
     """Write the ``.pyi`` files, which follow from the registry, so what was built before is imported for them."""
 
     description = "write the .pyi files"
-    user_options = ()
+    user_options: ClassVar[list[tuple[str, str, str]]] = []
     editable_mode = False
 
     def initialize_options(self) -> None:
