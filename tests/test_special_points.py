@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import mxop as mx
-from mxop.op import elementwise
+from mxop.formula import backward, input_
+from mxop.op import F, elementwise
 
 inf, nan = float("inf"), float("nan")
 
@@ -226,3 +227,107 @@ def test_eigenvalues_that_are_equal_have_finite_gradients():
 def test_the_sign_of_a_singular_determinant_has_gradient_zero():
     x = mx.nd.zeros((2, 2))
     assert derivative(lambda x: mx.nd.linalg.slogdet(x)[0] + x.sum(), [x], [0]).tolist() == [[1, 1], [1, 1]]
+
+
+# ---- outputs without a head gradient: 0 times an infinite slope is NaN ------------------------------------------------------
+@elementwise(name="_root_and_double")
+def root_and_double(data):
+    """A formula of two outputs, one of which is infinitely steep at 0."""
+    return F.sqrt(data), 2 * data
+
+
+def roots_of(x):
+    return root_and_double(x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_an_output_that_nobody_differentiates_says_nothing(dtype):
+    x = mx.nd.array([0, 1], dtype=dtype)
+    for compiled in (False, True):
+        function = mx.graph.compiled(roots_of) if compiled else roots_of
+        x.attach_grad()
+        with mx.autograd.record():
+            root, double = function(x)
+        double.backward(retain_graph=True)
+        assert x.grad.asnumpy().tolist() == [2, 2]
+        root.backward()
+        assert x.grad.asnumpy().tolist() == [inf, 0.5]
+        with mx.autograd.record():
+            first = mx.autograd.grad(function(x)[1] ** 2, x, create_graph=True)[0]
+        first.backward()
+        assert x.grad.asnumpy().tolist() == [8, 8]
+    variable = mx.sym.Variable("x")
+    double = root_and_double(variable)[1]
+    assert mx.graph.deriv(double, variable).eval(x=x)[0].asnumpy().tolist() == [2, 2]
+    executor = double.bind(mx.cpu(), {"x": x}, args_grad={"x": mx.nd.zeros(2, dtype=dtype)})
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones(2, dtype=dtype))
+    assert executor.grad_dict["x"].asnumpy().tolist() == [2, 2]
+
+
+def test_powers_whose_exponent_is_a_variable_too():
+    """By both operands at once; only the gradient by the base is differentiated again, and has no logarithm in it."""
+    points, exponents, want = [0, -1, 2], [2, 2, 3], ([0, -2, 12], [2, 2, 12], [0, 0, 6], [0, 0, 0])
+
+    def by_both(function, order):
+        x, y = (mx.nd.array(v, dtype="float64") for v in (points, exponents))
+        x.attach_grad(), y.attach_grad()
+        with mx.autograd.record():
+            found = function(x, y)
+            for _ in range(order - 1):
+                found = mx.autograd.grad(found, [x, y], create_graph=True, retain_graph=True)[0]
+        found.backward()
+        return x.grad.asnumpy().tolist()
+
+    symbol = mx.sym.Variable("x") ** mx.sym.Variable("y")
+    for order, expected in enumerate(want, 1):
+        assert by_both(lambda x, y: x**y, order) == expected
+        assert by_both(mx.graph.compiled(lambda x, y: x**y), order) == expected
+        symbol = mx.sym.sum(symbol).gradient(["x", "y"])[0]
+        given = {k: mx.nd.array(v, dtype="float64") for k, v in (("x", points), ("y", exponents))}
+        assert symbol.eval(**given)[0].asnumpy().tolist() == expected
+
+
+@pytest.mark.parametrize("wanted", [(0,), (1,), (0, 1)])
+def test_gradients_of_compiled_functions_without_some_heads(wanted):
+    """Each choice of outputs, first and second derivatives, against the same call by call."""
+
+    def function(x, y):
+        return x**y, mx.nd.sqrt(x) * y, mx.nd.sin(x) + y**3
+
+    def found(function, heads, again):
+        x, y = mx.nd.array([0.5, 2], dtype="float64"), mx.nd.array([3, -1.5], dtype="float64")
+        variables = [x, y]
+        for v in variables:
+            v.attach_grad()
+        with mx.autograd.record():
+            outputs = function(x, y)
+            total = mx.nd.add_n(*[(k + 1) * mx.nd.sum(outputs[k]) for k in heads])
+            if again:
+                total = mx.nd.add_n(*[
+                    mx.nd.sum(g * g)
+                    for g in mx.autograd.grad(total, [variables[k] for k in wanted], create_graph=True)
+                ])  # fmt: skip
+        total.backward()
+        return [v.grad.asnumpy() for v in variables]
+
+    compiled = mx.graph.compiled(function)
+    for n in (1, 2, 3):
+        for heads in itertools.combinations(range(3), n):
+            for again in (False, True):
+                for a, b in zip(found(function, heads, again), found(compiled, heads, again), strict=True):
+                    np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_formulas_without_some_heads_take_no_more_than_the_whole():
+    """What a tape kept for the whole formula is there for each part of it."""
+    x, y = input_(0), input_(1)
+    formulas = [(F.tanh(x), F.tanh(x) * y, F.exp(y)), (F.maximum(x, 0.0), x * x), (F.maximum(x, 0.0), F.maximum(y, x), y),
+                (F.sqrt(x), F.exp(x) + F.sqrt(x), F.log(y)), (F.sin(x), F.cos(x))]  # fmt: skip
+    for roots in formulas:
+        whole = backward(roots, 2)
+        for n in range(1, len(roots)):
+            for absent in itertools.combinations(range(len(roots)), n):
+                part = backward(roots, 2, absent=absent)
+                assert set(part.inputs) <= set(whole.inputs) and set(part.outputs) <= set(whole.outputs)
+                assert set(part.heads) <= set(range(len(roots))) - set(absent)

@@ -18,7 +18,7 @@ cdef class ElementwiseCall:
     cdef object rule                # the Backward formula
     cdef Program program(self, int ctype)
     cdef object types_of(self, tuple codes)
-    cdef BackwardPlan backward(self, tuple wanted)
+    cdef BackwardPlan backward(self, tuple wanted, tuple absent=*)
     cdef int load_values(self, attrs, Value* values) except -1
 
 cdef class BackwardPlan:

@@ -171,22 +171,23 @@ cdef class ElementwiseCall:
             found = self.types[codes] = self.op.infer_type(self.attrs, list(codes), [-1] * self.n_out)[1]
         return found
 
-    cdef BackwardPlan backward(self, tuple wanted):
-        """Return how to compute the gradients of the `wanted` inputs."""
-        found = self.backwards.get(wanted)
+    cdef BackwardPlan backward(self, tuple wanted, tuple absent=()):
+        """Return how to compute the gradients of the `wanted` inputs; outputs that are `absent` have no head gradient."""
+        found = self.backwards.get((wanted, absent) if absent else wanted)
         if found is None:
-            found = self.backwards[wanted] = make_backward_plan(self, wanted)
+            found = make_backward_plan(self, wanted, absent)
+            self.backwards[(wanted, absent) if absent else wanted] = found
         return <BackwardPlan>found
 
 
-cdef BackwardPlan make_backward_plan(ElementwiseCall call, tuple wanted):
+cdef BackwardPlan make_backward_plan(ElementwiseCall call, tuple wanted, tuple absent):
     cdef BackwardPlan plan = BackwardPlan()
-    rule = call.op.backward_formula(call.attrs, call.n_in)
+    rule = call.op.backward_formula(call.attrs, call.n_in, absent)
     plan.wanted = tuple([i for i in wanted if rule.roots[i] is not None])
     plan.heads, plan.inputs, plan.outputs = rule.heads, rule.inputs, rule.outputs
     if plan.wanted:
         backward_op = call.op._backward  # also where a rule was given since the call was recorded
-        attrs = backward_op.attrs_for(call.attrs, plan.wanted, call.n_in)
+        attrs = backward_op.attrs_for(call.attrs, plan.wanted, call.n_in, absent)
         n = len(plan.heads) + len(plan.inputs) + len(plan.outputs)
         plan.call = call_for(backward_op, attrs, n)
     return plan

@@ -26,4 +26,11 @@ cdef class Plan:
     cdef list targets(self, object op, object out, object inputs)
     cdef list run(self, object inputs, list targets=*)
 
+cdef class Recorded:
+    cdef readonly Plan plan
+    cdef list table, inputs
+    cdef unsigned long long stamp
+    cdef list recorded_gradients(self, list heads, object derivative)
+    cdef int check_unchanged(self, list kept, Py_ssize_t n) except -1
+
 cdef Plan plan_of(object owner, object attrs, object inputs)

@@ -192,8 +192,8 @@ cdef class Plan:
         """Return the calls once more, prepared."""
         raise NotImplementedError
 
-    def operator_by_operator(self, list arrays):
-        """Compute the gradients by recorded calls: a plan's own steps have no derivatives."""
+    def derivative_without(self, tuple absent):
+        """Return the gradients as a function of inputs and head gradients, where these outputs have none."""
         raise NotImplementedError
 
     def described(self):
@@ -206,15 +206,12 @@ cdef class Plan:
 cdef class Recorded:
     """A run of a plan on the tape: a :class:`Node` asks it as it asks a Function of the user."""
 
-    cdef readonly Plan plan
-    cdef list table, inputs
-    cdef unsigned long long stamp
-
     def _backward(self, list heads):
         cdef list found = [None] * self.plan.n_inputs, grads
+        cdef tuple absent = tuple([k for k in range(len(heads)) if heads[k] is None])
         cdef Py_ssize_t k
-        if is_recording():
-            grads = self.recorded_gradients(heads)
+        if is_recording() or any([self.plan.read_heads[k] for k in absent]):
+            grads = self.recorded_gradients([h for h in heads if h is not None], self.plan.derivative_without(absent))
         else:
             self.check_unchanged(self.table, len(self.table))
             grads = self.plan.backward(self.table, heads)
@@ -222,16 +219,16 @@ cdef class Recorded:
             found[self.plan.wanted[k]] = grads[k]
         return found
 
-    cdef list recorded_gradients(self, list heads):
+    cdef list recorded_gradients(self, list heads, object derivative):
         """Return gradients that can be differentiated: as another plan, where there is one, or operator by operator."""
         cdef list arrays = [*self.inputs, *heads]
         cdef Plan plan
         cdef bint was_training = set_training(self.plan.is_train)
         try:
-            plan = plan_of(self.plan.derivative, None, arrays)
-            reads = self.plan.derivative.reads if plan is None else plan.reads
+            plan = plan_of(derivative, None, arrays)
+            reads = derivative.reads if plan is None else plan.reads
             self.check_unchanged([a if read else None for a, read in zip(arrays, reads)], self.plan.n_inputs)
-            return self.plan.operator_by_operator(arrays) if plan is None else plan.run(arrays)
+            return derivative.operator_by_operator(arrays) if plan is None else plan.run(arrays)
         finally:
             set_training(was_training)
 

@@ -12,6 +12,7 @@ from mxop._core.chain cimport checked, gradients_at
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
 from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, filled_attrs, run_elementwise
 from mxop._core.later cimport hand_on
+from mxop._core.plans cimport Recorded
 from mxop._core.profile cimport API, IMPERATIVE, clock, note_api, note_call, watched
 from mxop._core.record cimport is_recording, is_training, set_recording, set_training
 from mxop._core.transfer cimport copy_into, same_dims
@@ -327,12 +328,10 @@ cdef int back_elementwise(Node node, list needed, bint create) except -1:
     else:
         needed = asked_of(node, needed)
         wanted = tuple([k for k in range(n) if needed[k]])
-    plan = call.backward(wanted)
+    plan = call.backward(wanted, tuple([k for k in call.rule.heads if pending[k] is None]) if call.n_out > 1 else ())
     if not plan.wanted:
         return 0
     for k in plan.heads:
-        if pending[k] is None:
-            pending[k] = call_one(_zeros_like, reattached(node, k))
         operands.append(pending[k])
     for k in plan.inputs:
         check_unchanged(node, k, <Array>node.inputs[k], False)
@@ -371,12 +370,17 @@ cdef Array call_one(OpFunction f, Array a):
     return <Array>f(a)
 
 
+cdef bint takes_absent(Node node):
+    """Tell whether a rule wants None, and no zeros, for outputs without a head gradient."""
+    return isinstance(node.user, Recorded) if node.op is None else node.op.absent_heads
+
+
 cdef list rule_of(Node node, list needed, list nodes):
     """Ask the operator (or the user's Function) for the gradients of its inputs; `nodes` are those of the heads."""
     cdef list heads = [], outputs, inputs = node.inputs
     cdef int k
     for k in range(node.n_outputs):
-        if node.pending[k] is None and (node.op is None or not node.op.absent_heads):
+        if node.pending[k] is None and not takes_absent(node):
             node.pending[k] = call_one(_zeros_like, reattached(node, k))
         heads.append(node.pending[k])
     if node.user is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .expr import CALL, INPUT, OUTPUT, Expr, call, input_, output, substitute, walk
+from .expr import CALL, INPUT, OUTPUT, Expr, call, const, input_, output, substitute, walk
 from .primitives import TABLE
 
 
@@ -31,7 +31,7 @@ class Backward:
     outputs: tuple[int, ...]
 
 
-def backward(roots: tuple[Expr, ...], n_inputs: int, rule=None) -> Backward:
+def backward(roots: tuple[Expr, ...], n_inputs: int, rule=None, absent: tuple[int, ...] = ()) -> Backward:
     """Differentiate a formula.
 
     Parameters
@@ -43,11 +43,16 @@ def backward(roots: tuple[Expr, ...], n_inputs: int, rule=None) -> Backward:
     rule : callable, optional
         ``rule(heads, inputs, outputs)`` returns the gradients itself, for operators whose gradient is not the derivative
         (straight-through estimators).
+    absent : tuple of int
+        Outputs without a head gradient.  They are left out: 0 times an infinite slope would be NaN.  No operand is taken
+        that the whole formula does not take: a tape keeps those.
     """
-    heads = [input_(n_inputs + k) for k in range(len(roots))]
+    heads = [const(0) if k in absent else input_(n_inputs + k) for k in range(len(roots))]
     if rule is None:
-        grads = vjp(roots, heads, [input_(i) for i in range(n_inputs)])
-        grads = _reuse_outputs(grads, roots, n_inputs)
+        present = [k for k in range(len(roots)) if k not in absent]
+        grads = vjp([roots[k] for k in present], [heads[k] for k in present], [input_(i) for i in range(n_inputs)])
+        kept = backward(roots, n_inputs).outputs if absent else range(len(roots))
+        grads = _reuse_outputs(grads, roots, n_inputs, kept)
     else:
         grads = rule(heads, [input_(i) for i in range(n_inputs)], [output(k) for k in range(len(roots))])
     return _renumbered(grads, n_inputs)
@@ -77,12 +82,12 @@ def vjp(roots, heads, variables, table=TABLE) -> list[Expr | None]:
     return [grads.get(v.uid) for v in variables]
 
 
-def _reuse_outputs(grads, roots, n_inputs):
+def _reuse_outputs(grads, roots, n_inputs, kept):
     """Read an output that was costly to compute, or in the place of an input that nothing else needs, instead of computing it.
 
-    The second is for ``max(0, x)``: it is exact, and the memory of ``x`` becomes free.
+    `kept` are the outputs that may be read.  The second is for ``max(0, x)``: it is exact, and the memory of ``x`` is free.
     """
-    calls = {root: output(k) for k, root in enumerate(roots) if root.kind == CALL}
+    calls = {roots[k]: output(k) for k in kept if roots[k].kind == CALL}
     costly = {r: o for r, o in calls.items() if any(n.kind == CALL and TABLE[n.label].costly for n in walk([r]))}
     chosen = {r: o for r, o in calls.items() if r.label in ("maximum", "minimum")}
     present = [g for g in grads if g is not None]

@@ -91,25 +91,35 @@ def lower_inference(source: Graph, given: Mapping[Node, tuple], is_train: bool) 
 
 
 def lower_training(
-    source: Graph, given: Mapping[Node, tuple], wanted: Sequence[Node], is_train: bool = True
+    source: Graph,
+    given: Mapping[Node, tuple],
+    wanted: Sequence[Node],
+    is_train: bool = True,
+    absent: Sequence[int] = (),
 ) -> Lowered:
-    """Return what computes the outputs and the gradients of the `wanted` variables."""
+    """Return what computes the outputs and the gradients of the `wanted` variables.
+
+    `absent` are outputs without a head gradient.
+    """
     effects, specs, n = Effects(), Specs(given, is_train), len(source.outputs)
     source = _sized(in_mode(source, is_train), given)
     graph, first = expand(source, everything=False, effects=effects, specs=specs)
     assigned = graph.outputs[n:]
-    variables = [variable(f"_head_grad_{i}") for i in range(n)]
-    specs.same.update(zip(variables, graph.outputs[:n], strict=True))
+    headed = [i for i in range(n) if i not in absent]
+    ends, variables = [graph.outputs[i] for i in headed], [variable(f"_head_grad_{i}") for i in headed]
+    specs.same.update(zip(variables, ends, strict=True))
     entries = [(node, 0) for node in wanted]
     applied: list = []
-    found = gradients(graph.outputs[:n], [(h, 0) for h in variables], entries, specs, applied)
+    found = gradients(ends, [(h, 0) for h in variables], entries, specs, applied)
     grads = [_zeros_like(e) if g is None else g for g, e in zip(found, entries, strict=True)]
     whole, second = expand(Graph([*graph.outputs[:n], *assigned, *grads]), effects=effects, specs=specs)
     at = n + len(assigned)  # what a gradient rule with states assigned comes last
     late = whole.outputs[at + len(grads) :]
     graph, third = trimmed_with_moves(Graph([*whole.outputs[:at], *late, *whole.outputs[at : at + len(grads)]]))
     present, known = set(graph.variables), dict(given)
-    heads = [node if node in present else None for node in variables]  # absent: the gradient of a loss function
+    heads: list[Node | None] = [None] * n
+    for i, node in zip(headed, variables, strict=True):
+        heads[i] = node if node in present else None  # None: the gradient of a loss function
     known.update(dict.fromkeys(filter(None, heads)))  # type: ignore[arg-type]
     calls, slopes = _calls(source, first, second, third), partial(_slopes, applied, second, third)
     return Lowered(graph, known, n, at + len(late), calls, heads, Graph(grads), variables, slopes)

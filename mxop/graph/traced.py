@@ -124,20 +124,20 @@ class Plan(plans.Plan):
         heads = [h is not None for h in self.lowered.heads]
         self.place = gpu
         self._first = first = _Ready(self)
-        self.derivative = Derivative(self) if sought else None
+        self._derivatives: dict[tuple, Derivative] = {}
         self.reads = [k in first.used for k in range(len(specs))]
         at = len(specs) + len(self.outputs) + sum(heads) + len(sought)  # where buffers begin in a table
         scratch = {at + k for k in range(len(first.buffers)) if k not in first.carried}
         super().__init__(first, first.results, heads, first.grads, first.buffers, first.needed - scratch,
                          sorted(first.needed & scratch), sought, is_train, len(specs), n_visible, shown, gpu)  # fmt: skip
 
-    def _lower(self, source: Graph, is_train: bool, on_cpu: bool) -> Lowered:
-        """Return the graph before the passes."""
+    def _lower(self, source: Graph, is_train: bool, on_cpu: bool, absent: tuple[int, ...] = ()) -> Lowered:
+        """Return the graph before the passes, with gradients of all outputs but the `absent`."""
         given = dict(zip(self.variables, self.specs, strict=True))
         known = Known.solve(source, dict(given))
         source = run_passes(source, known, of_stage(self.passes, "symbol"))
         if self.sought:
-            lowered = lower_training(source, given, [self.variables[i] for i in self.sought], is_train)
+            lowered = lower_training(source, given, [self.variables[i] for i in self.sought], is_train, absent)
         else:
             lowered = lower_inference(source, given, is_train)
         for op in [n.op for n in lowered.graph.nodes if n.op is not None]:
@@ -157,10 +157,11 @@ class Plan(plans.Plan):
             raise AssertionError("a plan was prepared twice, with different buffers")
         return found
 
-    def operator_by_operator(self, arrays: list[Any]) -> list[Any]:
-        given = dict(zip(self.derivative.variables, arrays, strict=True))
-        with planned(False):
-            return replayed(core.namespace(), self.derivative.graph, given)
+    def derivative_without(self, absent: tuple[int, ...]) -> Derivative:
+        found = self._derivatives.get(absent)
+        if found is None:
+            found = self._derivatives.setdefault(absent, Derivative(self, absent))
+        return found
 
 
 class Derivative:
@@ -172,12 +173,17 @@ class Derivative:
     ----------
     first : Plan
         Whose gradients these are.
+    absent : tuple of int
+        Outputs without a head gradient.  They are left out: 0 times an infinite slope would be NaN.
     """
 
-    def __init__(self, first: Plan):
+    @collected_later()
+    def __init__(self, first: Plan, absent: tuple[int, ...]):
         name, names = first.described()
-        self.variables, self.graph = [*first.variables, *first.lowered.variables], first.lowered.again
-        self._described = f"_backward_{name}", [*names, *(f"head gradient {k}" for k in range(len(first.outputs)))]
+        lowered = first._lower(first.source, first.is_train, first.place < 0, absent) if absent else first.lowered
+        self.variables, self.graph = [*first.variables, *lowered.variables], lowered.again
+        heads = [k for k in range(len(first.outputs)) if k not in absent]
+        self._described = f"_backward_{name}", [*names, *(f"head gradient {k}" for k in heads)]
 
     @property
     def reads(self) -> list[bool]:
@@ -188,6 +194,11 @@ class Derivative:
     def plan(self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int) -> Plan:
         """Return the plan for inputs of certain shapes and types: those of the first, and its outputs'."""
         return Plan(self.graph, self.variables, specs, wanted, is_train, lambda: self._described, gpu=gpu)
+
+    def operator_by_operator(self, arrays: list[Any]) -> list[Any]:
+        """Compute the gradients by recorded calls: a plan's own steps have no derivatives."""
+        with planned(False):
+            return replayed(core.namespace(), self.graph, dict(zip(self.variables, arrays, strict=True)))
 
 
 on_epoch(plans.forget)

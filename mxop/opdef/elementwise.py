@@ -338,10 +338,17 @@ class Elementwise(Operator):
         return found, self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)[1]
 
     # ---- gradient ---------------------------------------------------------------------------------------------------------
-    def backward_formula(self, attrs: Attrs, n_inputs: int) -> Backward:
-        """Return the derivative of the formula, with the operands that it was found to need."""
+    @property
+    def absent_heads(self) -> bool:  # type: ignore[override]
+        return self._gradient is None
+
+    def backward_formula(self, attrs: Attrs, n_inputs: int, absent: tuple[int, ...] = ()) -> Backward:
+        """Return the derivative of the formula, with the operands that it was found to need.
+
+        `absent` are outputs without a head gradient.
+        """
         formula = self.formula(attrs, n_inputs)
-        key = self.static_key(attrs, n_inputs)
+        key = self.static_key(attrs, n_inputs), absent
         found = self._backwards.get(key)
         if found is None:
             rule = None
@@ -353,7 +360,7 @@ class Elementwise(Operator):
                     return self._ruled(called(self.name, self.rule, *heads, *inputs, *outputs, **values), n_inputs)
 
             try:
-                found = backward(formula.roots, n_inputs, rule)
+                found = backward(formula.roots, n_inputs, rule, absent)
             except NeedsValue as problem:
                 raise OpTypeError(
                     f"operator {self.name}: in its gradient rule {problem}; use where(condition, a, b)"
@@ -387,7 +394,8 @@ class Elementwise(Operator):
         return self._backward if self.has_backward_operator else None
 
     def implied(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> Any:
-        rule = self.backward_formula(attrs, len(inputs))
+        absent = tuple([k for k in self.backward_formula(attrs, len(inputs)).heads if heads[k] is None])
+        rule = self.backward_formula(attrs, len(inputs), absent)
         wanted = tuple(i for i, g in enumerate(rule.roots) if g is not None and needed[i])
         grads: list = [None] * len(inputs)
         if not wanted:
@@ -398,7 +406,7 @@ class Elementwise(Operator):
         typed = self.out_dtype is not None and not _of_one_type(operands)
         if typed:
             operands = [F.cast(o, dtype="float64") for o in operands]
-        found = F._invoke(self._backward, operands, self._backward.attrs_for(attrs, wanted, len(inputs)))
+        found = F._invoke(self._backward, operands, self._backward.attrs_for(attrs, wanted, len(inputs), absent))
         for i, g in zip(wanted, found if isinstance(found, (list, tuple)) else [found], strict=True):
             g = F._unbroadcast(g, inputs[i]) if self.broadcast else g
             grads[i] = F._cast_like(g, inputs[i]) if typed else g
@@ -414,7 +422,7 @@ def _of_one_type(operands: Sequence[Any]) -> bool:
 class BackwardOperator(Elementwise):
     """The derivative of an elementwise operator: an elementwise operator itself.
 
-    Its parameters are the forward operator's, and which gradients are wanted.
+    Its parameters are the forward operator's, which gradients are wanted, and which outputs have no head gradient.
     """
 
     def __init__(self, forward: Elementwise):
@@ -439,28 +447,30 @@ class BackwardOperator(Elementwise):
         extra = (
             Param(self._own_names[0], tuple, (), False, (), None, "Shape(tuple)", parse_shape),
             Param(self._own_names[1], int, 1, False, (), None, "int", _parse_int),
+            Param(self._own_names[2], tuple, (), False, (), None, "Shape(tuple)", parse_shape),
         )
         return Spec(self.name, forward.params + extra, forward.in_attrs + self._own_names)
 
-    def attrs_for(self, attrs: Attrs, wanted: tuple[int, ...], forward_inputs: int) -> Attrs:
+    def attrs_for(self, attrs: Attrs, wanted: tuple[int, ...], forward_inputs: int, absent: tuple[int, ...]) -> Attrs:
         """Return the parameters of the call that computes the gradients of the `wanted` inputs."""
-        return Attrs((*attrs.names, *self._own_names), (*attrs.values_, wanted, forward_inputs))
+        return Attrs((*attrs.names, *self._own_names), (*attrs.values_, wanted, forward_inputs, absent))
 
     @cached_property
-    def _own_names(self) -> tuple[str, str]:
-        """Names of the two parameters that are not the forward operator's; they differ from order to order."""
+    def _own_names(self) -> tuple[str, str, str]:
+        """Names of the parameters that are not the forward operator's; they differ from order to order."""
         order = self.name.count(registry.BACKWARD)
         suffix = str(order) if order > 1 else ""
-        return f"wanted{suffix}", f"forward_inputs{suffix}"
+        return f"wanted{suffix}", f"forward_inputs{suffix}", f"absent{suffix}"
 
     def _rule(self, attrs: Attrs) -> tuple[Formula, Backward]:
-        n = self._own_values(attrs)[1]
-        found = self._rules.get(self.forward.static_key(attrs, n))  # the forward operator's parameters come first
+        _, n, absent = self._own_values(attrs)
+        key = self.forward.static_key(attrs, n), absent  # the forward operator's parameters come first
+        found = self._rules.get(key)
         if found is None:
             self._check_forward_inputs(attrs)
             inner = self._forward_attrs(attrs)
-            found = self.forward.formula(inner, n), self.forward.backward_formula(inner, n)
-            keep(self._rules, self.forward.static_key(inner, n), found, MOST_FORMULAS)
+            found = self.forward.formula(inner, n), self.forward.backward_formula(inner, n, absent)
+            keep(self._rules, key, found, MOST_FORMULAS)
         return found
 
     def _forward_attrs(self, attrs: Attrs) -> Attrs:
@@ -468,10 +478,10 @@ class BackwardOperator(Elementwise):
         names = self.forward.spec.in_attrs
         return Attrs(names, attrs.values_[: len(names)])
 
-    def _own_values(self, attrs: Attrs) -> tuple[tuple[int, ...], int]:
-        """Return which gradients are wanted, and the forward operator's number of inputs."""
+    def _own_values(self, attrs: Attrs) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
+        """Return which gradients are wanted, the forward operator's number of inputs, and outputs without a head gradient."""
         at = len(self.forward.spec.in_attrs)  # what follows may be parameters of derivatives of this one
-        return attrs.values_[at], attrs.values_[at + 1]
+        return attrs.values_[at : at + 3]
 
     def _check_forward_inputs(self, attrs: Attrs) -> None:
         """Raise unless the forward call can have had so many inputs; a file may say anything."""
@@ -501,10 +511,10 @@ class BackwardOperator(Elementwise):
         return Formula(tuple(roots), formula.params)
 
     def _path(self, attrs: Attrs, n_inputs: int) -> tuple[tuple, list[str]]:
-        wanted, n = self._own_values(attrs)
+        wanted, n, absent = self._own_values(attrs)
         self._rule(attrs)  # now it is known for which values the forward operator asks
         key, by_value = self.forward._path(attrs, n)
-        return (n_inputs, wanted, *key), by_value
+        return (n_inputs, wanted, absent, *key), by_value
 
     def input_names(self, attrs: Attrs, n: int | None = None) -> tuple[str, ...]:
         rule = self._rule(attrs)[1]
