@@ -273,3 +273,69 @@ def test_a_call_returns_the_out_that_it_was_given(form):
     assert weights[0].asnumpy().tolist() == [0.5, 0.5]
     halves = form([nd.zeros((1,)), nd.zeros((1,))])
     assert nd.split(nd.array([1, 2]), num_outputs=2, axis=0, out=halves) is halves
+
+
+# ---- types in both directions, names of outputs, heads that are absent -----
+def counted():
+    """Return a kernel of data of any type and counts, whose results are of the data's type and int64."""
+
+    @kernel(name="test_option", num_outputs=2, output_names=("kept", "how_often"), absent_heads=True, shape_only=(1,))
+    def op(data, counts):
+        """Each element, and its count as int64."""
+
+    op.shape(lambda data, counts: [data, counts])
+
+    @op.infer_types
+    def _(ins, outs):
+        data = ins[0] if ins[0] != mx.dtypes.UNKNOWN else outs[0]
+        return [data, mx.dtypes.INT32 if ins[1] == mx.dtypes.UNKNOWN else ins[1]], [data, mx.dtypes.INT64]
+
+    @op.both
+    def _(xp, inputs, outputs):
+        outputs[0][...], outputs[1][...] = inputs
+
+    @op.gradient
+    def _(F, heads, inputs, outputs):
+        return [heads[0] if heads[1] is None else F.zeros_like(heads[0]), None]
+
+    return op
+
+
+def test_types_that_a_rule_completes_in_both_directions():
+    op = counted()
+    data, counts = sym.var("data"), sym.var("counts")
+    both = op(data, counts, name="c")
+    assert both.list_outputs() == ["c_kept", "c_how_often"]
+    assert both.infer_type(data="float64") == ([np.float64, np.int32], [np.float64, np.int64], [])
+    from_result = sym.broadcast_add(op(data, counts)[0], sym.var("other", dtype="float64"))
+    assert dict(zip(from_result.list_arguments(), from_result.infer_type()[0], strict=True))["data"] is np.float64
+    kept, often = op(X, nd.array([3, 1, 2], dtype="int32"))
+    assert kept.dtype is np.float32 and often.dtype is np.int64 and often.asnumpy().tolist() == [3, 1, 2]
+
+
+def test_heads_that_are_absent_are_told_to_a_rule():
+    x, counts = nd.array([1.0, 2]), nd.array([3, 1], dtype="int32")
+    x.attach_grad()
+    with autograd.record():
+        kept, _ = counted()(x, counts)
+    kept.backward()
+    assert x.grad.asnumpy().tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("rule, says", [
+    (lambda ins, outs: ins, "returned .*; expected a pair"),
+    (lambda ins, outs: (ins, outs[0]), "returned .*; expected a pair"),
+    (lambda ins, outs: (ins, ["no type"]), "no type"),
+    (lambda ins, outs: ([], outs), "returned 0 types"),
+])  # fmt: skip
+def test_rules_of_types_that_are_wrong(rule, says):
+    op = counted()
+    op.infer_types(rule)
+    with pytest.raises(mx.MXNetError, match=f"operator test_option.*rule of types.*{says}"):
+        op(X, X)
+
+
+def test_names_of_fewer_outputs_than_there_are():
+    op = kernel(name="test_option", num_outputs=2, output_names=("one",))(f)
+    with pytest.raises(mx.MXNetError, match=r"operator test_option.*output_names gave \('one',\) for 2 outputs"):
+        op(sym.var("x")).list_outputs()

@@ -154,11 +154,11 @@ class Reduction(Operator):
                 "of nothing is not defined"
             )
 
-    def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
+    def implied_types(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
         chosen = attrs.get("out_dtype")
         if chosen is not None:
             return ins, [chosen]
-        return super().infer_type(attrs, ins, outs)
+        return super().implied_types(attrs, ins, outs)
 
     # ---- gradient -----------------------------------------------------------------------------------------------------
     @property

@@ -73,7 +73,7 @@ class Composite(Operator):
     @property
     def has_rules(self) -> bool:
         """Whether shapes or types have a rule of their own."""
-        return self._infer is not None or "infer_type" in self.__dict__
+        return self._infer is not None or self._types is not None
 
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
         if self._infer is not None:
@@ -85,7 +85,7 @@ class Composite(Operator):
                     return ins, outs  # a user's rule is held against what is inside
         return self._inside(attrs, ins, outs, "shape")
 
-    def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
+    def implied_types(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
         found, done = self._inside(attrs, ins, outs, "type")
         if dtypes.UNKNOWN in found:  # its function may have asked for the type
             known = two_way.types(lambda *codes: self._inside(attrs, list(codes), [dtypes.UNKNOWN] * len(outs), "type")[1],
@@ -108,7 +108,7 @@ class Composite(Operator):
         ins, outs = shapes, [None] * n
         if self._infer is not None:
             ins, outs = two_way.by_rule(self, self._infer, shapes, outs, attrs)
-        if "infer_type" in self.__dict__:
+        if self._types is not None:
             self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)
         return ins, outs
 
@@ -127,8 +127,8 @@ def composite(*, override: bool = ..., **options: Any) -> Callable[[Callable[...
 def composite(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
     """Make an operator of a function of ``F`` and inputs, which calls other operators.
 
-    ``@op.infer`` decorates ``rule(ins, outs, **params) -> (ins, outs)``, which completes shapes, and ``@op.gradient``
-    ``rule(F, heads, inputs, outputs, **params)``, where the gradient is not that of what is called.
+    ``@op.infer`` decorates ``rule(ins, outs, **params) -> (ins, outs)``, which completes shapes, ``@op.infer_types`` one of
+    types, and ``@op.gradient`` ``rule(F, heads, inputs, outputs, **params)``, where the gradient is not that of what is called.
 
     Parameters
     ----------

@@ -128,7 +128,9 @@ def _shape_rule(op: Operator) -> str:
 
 
 def _type_rule(op: Operator) -> str:
-    inherited = type(op).infer_type is Operator.infer_type
+    if op._types is not None:
+        return "own rule"
+    inherited = type(op).infer_type is Operator.infer_type and type(op).implied_types is Operator.implied_types
     if inherited or (op.kind == "elementwise" and op.out_dtype is None):  # type: ignore[attr-defined]
         return "all inputs and outputs have one type"
     if op.kind == "reduction":

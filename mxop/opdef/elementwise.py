@@ -339,8 +339,8 @@ class Elementwise(Operator):
 
     # ---- gradient ---------------------------------------------------------------------------------------------------------
     @property
-    def absent_heads(self) -> bool:  # type: ignore[override]
-        return self._gradient is None
+    def absent_heads(self) -> bool:
+        return self._gradient is None or self._absent_heads
 
     def backward_formula(self, attrs: Attrs, n_inputs: int, absent: tuple[int, ...] = ()) -> Backward:
         """Return the derivative of the formula, with the operands that it was found to need.

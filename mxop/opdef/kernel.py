@@ -118,11 +118,17 @@ class Kernel(Operator):
 
     kind = "kernel"
 
-    def __init__(self, function: Callable, *, strided: bool = False, **options: Any):
+    def __init__(
+        self,
+        function: Callable,
+        *,
+        strided: bool = False,
+        adds: bool = False,
+        at_once: Callable | None = None,
+        **options: Any,
+    ):
         super().__init__(function, **options)
-        self.strided = strided
-        self.adds = False
-        self.at_once: Callable | None = None
+        self.strided, self.adds, self.at_once = strided, adds, at_once
         self.clears = not self.module.startswith("mxop.")
         self.ways: list[Way] = []
         self.run_gpu: Callable | None = None
@@ -323,12 +329,12 @@ class Kernel(Operator):
             infer.check_sizes(f"operator {self.name}{place(rule)}: its {what}", shape)
         return shapes
 
-    def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
+    def implied_types(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
         given = self._dtype
         if given is None:
             if not ins:
                 return ins, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in outs]
-            return super().infer_type(attrs, ins, outs)
+            return super().implied_types(attrs, ins, outs)
 
         def rule(*codes: int) -> list[int]:
             return type_codes(self, "dtype rule", given, given(*codes, **attrs), len(outs))
@@ -351,7 +357,8 @@ def kernel(function: Callable | None = None, /, *, override: bool = False, **opt
 
     - ``@op.shape``: ``rule(*shapes, **params) -> shape``, a list of several, None for a size that follows from values
     - ``@op.dtype``: ``rule(*types, **params) -> type``, or a list: names, NumPy's types or codes; by default that of the inputs
-    - ``@op.infer``: ``rule(ins, outs, **params) -> (ins, outs)`` completes shapes in both directions
+    - ``@op.infer``, ``@op.infer_types``: ``rule(ins, outs, **params) -> (ins, outs)`` completes shapes, or types, in both
+      directions
     - ``@op.size``: ``rule(*arrays, **params) -> shape`` finds in each call what the shape rule leaves open
     - ``@op.both``: ``run(xp, inputs, outputs, **params)`` computes on NumPy's and CuPy's arrays that share memory
     - ``@op.cpu``: ``run(inputs, outputs, **params)`` computes on NDArrays in C order, without a result; or a function of C

@@ -18,7 +18,7 @@ from . import infer, registry
 from .above import ask
 from .params import IS_TRAIN, Attrs, Param, Spec
 from .places import callers_line, place
-from .rules import check_numbers, check_options, check_rule
+from .rules import check_numbers, check_options, check_rule, type_codes
 
 _VARARGS = 0x04
 MOST_RULES = 256  # whose reads are kept for one operator
@@ -155,21 +155,26 @@ class Operator:
         Of operators from outside: inputs that they write themselves; see :meth:`aux_names`.
     is_backward : bool
         ``TIsBackward``.
+    param_order : tuple of str
+        All parameters in MXNet's order, where those of the kind do not come last there.
+    stem : str
+        What numbered inputs are called.
+    by_keyword : tuple of str
+        Inputs, the last ones, that a call does not give by position.
+    made_again : bool
+        Whether backward makes the result anew, because it is so much larger than what it is made of.
+    zero_is_unknown : tuple of str
+        Parameters, shapes, in which MXNet writes 0 for a size that is not known.
     """
 
     kind = "operator"
     _how_to_say_shapes = ""  # what its author may have forgotten
     has_backward_operator = False
-    param_order: tuple[str, ...] = ()  # of all parameters, where those of the kind do not come last
-    stem = "arg"  # what numbered inputs are called
     open_inputs = False  # whether the names of the inputs follow from the parameters, and `arguments` says nothing
     stateful = False  # whether equal calls are two calls that must both run
     repeatable = True  # whether running a call again gives the same
-    absent_heads = False  # whether the rule gets None, and not zeros, for outputs without a head gradient
-    made_again = False  # whether backward makes the result anew, because it is so much larger than what it is made of
     sized_by: Callable | None = None  # what says the shapes that follow from values alone: see Kernel.size
     bodies: tuple = ()  # the graphs that an operator of control flow runs
-    zero_is_unknown: Sequence[str] = ()  # parameters, shapes, in which MXNet writes 0 for a size that is not known
 
     def __init__(
         self,
@@ -181,6 +186,7 @@ class Operator:
         extra_params: Sequence[Param] = (),
         num_outputs: int | Callable[..., int] = 1,
         visible_outputs: int | Callable[..., int] | None = None,
+        output_names: Sequence[str] | Callable[..., Sequence[str]] = (),
         active_inputs: Callable[..., Sequence[str]] | None = None,
         writes: Mapping[str, int] | Callable[..., Mapping[str, int]] | None = None,
         random: bool = False,
@@ -189,6 +195,12 @@ class Operator:
         inplace: Sequence[tuple[int, int]] = (),
         is_backward: bool = False,
         shape_only: Sequence[int] | slice = (),
+        param_order: Sequence[str] = (),
+        stem: str = "arg",
+        by_keyword: Sequence[str] = (),
+        absent_heads: bool = False,
+        made_again: bool = False,
+        zero_is_unknown: Sequence[str] = (),
         module: str | None = None,
     ):
         self.function: Any = function  # None for an operator that is no function of ours
@@ -226,9 +238,11 @@ class Operator:
         self._num_outputs = num_outputs
         self._visible_outputs = visible_outputs
         self._active_inputs = active_inputs
-        self.by_keyword: tuple[str, ...] = ()  # inputs, the last ones, that a call does not give by position
+        self._output_names = output_names
+        self.param_order, self.stem, self.by_keyword = tuple(param_order), stem, tuple(by_keyword)
+        self._absent_heads, self.made_again, self.zero_is_unknown = absent_heads, made_again, tuple(zero_is_unknown)
+        self._types: Callable | None = None
         self._gradient: Callable | None = None
-        self.zero_gradient = False  # whether a rule says so
 
     def check_definition(self) -> None:
         """Raise for what can be seen to be wrong before the operator is called: users are told where they define it."""
@@ -351,6 +365,14 @@ class Operator:
 
     def output_names(self, attrs: Attrs, n_inputs: int | None = None) -> tuple[str, ...]:
         """Return ``('output',)``, or ``output0, output1...`` of several; of states ``new_<input>``."""
+        if self._output_names:
+            given = tuple(self._output_names(**attrs) if callable(self._output_names) else self._output_names)
+            count = self.num_outputs(attrs, n_inputs)
+            if len(given) < count:
+                raise OpValueError(
+                    f"operator {self.name}{place(self.function)}: output_names gave {given} for {count} outputs"
+                )
+            return given[:count]
         states = {k: f"new_{name}" for name, k in self.states(attrs).items()}
         n = self.num_outputs(attrs, n_inputs) - len(states)
         names = ("output",) if n == 1 else tuple(f"output{i}" for i in range(n))
@@ -381,8 +403,32 @@ class Operator:
         """Complete the shapes of inputs and outputs from each other, as far as they determine each other."""
         raise NotImplementedError
 
+    def infer_types(self, rule: Callable) -> Callable:
+        """Decorate the two-way rule ``rule(ins, outs, **params) -> (ins, outs)`` of types.
+
+        Types are codes, as ``mxop.dtypes.FLOAT32``, and ``mxop.dtypes.UNKNOWN`` is a type that is not known.
+        """
+        check_rule(self, "rule of types", rule, ("ins", "outs"))
+        self._types = rule
+        self.changed()
+        return rule
+
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
-        """Complete the types: by default inputs and outputs share one type."""
+        """Complete the types of inputs and outputs from each other."""
+        if self._types is None:
+            return self.implied_types(attrs, ins, outs)
+        try:
+            found = self._types(list(ins), list(outs), **attrs)
+        except translated.KINDS as problem:
+            raise translated.error(problem, f"operator {self.name}")  # noqa: B904
+        if not (isinstance(found, tuple) and len(found) == 2 and all(isinstance(f, (list, tuple)) for f in found)):
+            raise OpTypeError(f"operator {self.name}{place(self._types)}: its rule of types returned {shown(found)}; expected "
+                              "a pair: the types of the inputs, and those of the outputs")  # fmt: skip
+        ins, outs = (type_codes(self, "rule of types", self._types, f, len(g)) for f, g in zip(found, (ins, outs)))
+        return ins, outs
+
+    def implied_types(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
+        """Return the same of an operator without a rule: by default inputs and outputs share one type."""
         names = [*self.input_names(attrs, len(ins)), *self.output_names(attrs, len(ins))]
         done = infer.same_type(self.name, names, [*ins, *outs])
         return done[: len(ins)], done[len(ins) :]
@@ -409,9 +455,19 @@ class Operator:
         wanted: so a long computation is not made for nothing.
         """
         check_rule(self, "gradient rule", rule, ("F", "heads", "inputs", "outputs"))
-        self._gradient, self.zero_gradient = rule, False
+        self._gradient = rule
         self.changed()
         return rule
+
+    @property
+    def absent_heads(self) -> bool:
+        """Whether the gradient rule gets None, and not zeros, for outputs without a head gradient."""
+        return self._absent_heads
+
+    @property
+    def zero_gradient(self) -> bool:
+        """Whether a rule says that the gradient is zero everywhere."""
+        return self._gradient is no_gradient
 
     def changed(self) -> None:
         """Let go what was found out about the operator: a part of it was given, perhaps not for the first time."""
@@ -493,6 +549,11 @@ class Operator:
             == (b.co_code, b.co_consts[1:], b.co_names, b.co_varnames)
             and self.function.__kwdefaults__ == other.function.__kwdefaults__
         )
+
+
+def no_gradient(F: Any, heads: list, inputs: list, outputs: list, **params: Any) -> list:
+    """State, as a gradient rule, that the gradient is zero everywhere."""
+    return [None] * len(inputs)
 
 
 def _called(gradients: Sequence[Any], needed: Sequence[bool]) -> list:

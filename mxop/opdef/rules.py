@@ -25,6 +25,8 @@ override : bool, default False
 num_outputs, visible_outputs : int or callable
     How many outputs there are (of a formula it follows), and how many of them a call returns; or functions of the
     parameters.
+output_names : sequence of str or callable, optional
+    What outputs are called in graphs, by default ``output``, or ``output0``...; or a function of the parameters.
 active_inputs : callable, optional
     ``active_inputs(**params)`` names the inputs that a call takes; others are None.
 num_args_param : str, optional
@@ -36,7 +38,9 @@ random : bool, default False
 inplace : sequence of (int, int), optional
     Inputs and outputs that may share memory.
 shape_only : sequence of int, optional
-    Inputs of which only shape and type are read."""
+    Inputs of which only shape and type are read.
+absent_heads : bool, default False
+    Whether the gradient rule gets None, and not zeros, for outputs without a head gradient."""
 
 
 #: Options of all kinds that mean nothing of some.
@@ -44,6 +48,11 @@ NOT_OF = {
     "elementwise": ("aux",), "composite": ("aux", "inplace"),
     "reduction": ("num_outputs", "visible_outputs", "writes", "aux", "num_args_param", "inplace"),
 }  # fmt: skip
+
+
+#: Options of operators of mxop: what MXNet's files and calls ask for, and what its own rules can do.
+_OURS = ("extra_params", "is_backward", "module", "param_order", "stem", "by_keyword", "made_again", "zero_is_unknown", "adds",
+         "at_once")  # fmt: skip
 
 
 def with_common_options(decorator: Any) -> None:
@@ -62,7 +71,7 @@ def check_options(cls: type, function: Any, options: Mapping[str, Any]) -> None:
     for base in cls.__mro__[:-1]:
         code = base.__init__.__code__
         known.update(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
-    known -= {"function", "combine", "arguments", "extra_params", "is_backward", "module", *NOT_OF.get(cls.kind, ())}  # type: ignore[attr-defined]
+    known -= {"function", "combine", "arguments", *_OURS, *NOT_OF.get(cls.kind, ())}  # type: ignore[attr-defined]
     for name in options:
         if name not in known:
             raise OpLookupError(f"operator {who}{place(function)}: @{cls.kind} has no option {name!r}; its options are "  # type: ignore[attr-defined]
@@ -117,10 +126,12 @@ _FUNCTION = ("a function", lambda v: v is None or callable(v))
 #: What the value of an option is, and how that is seen.
 _VALUES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "name": ("a name that Python can write", lambda v: isinstance(v, str) and v.isidentifier() and not iskeyword(v)),
+    "output_names": ("a tuple of names, or a function of the parameters", lambda v: callable(v) or _are_names(v)),
     "num_outputs": _COUNT, "visible_outputs": _COUNT, "active_inputs": _FUNCTION, "out_dtype": _FUNCTION, "rule": _FUNCTION,
     "final": _FUNCTION,
     **dict.fromkeys(("aliases", "integers", "aux"), ("a tuple of names", _are_names)),
-    **dict.fromkeys(("broadcast", "creates", "differentiable", "exclude", "in_float32", "planned", "random", "strided", "wide"),
+    **dict.fromkeys(("absent_heads", "broadcast", "creates", "differentiable", "exclude", "in_float32", "planned", "random",
+                     "strided", "wide"),
                     ("True or False", lambda v: isinstance(v, bool))),
     "writes": ("a dictionary of states and the numbers of outputs", lambda v: callable(v) or isinstance(v, Mapping)),
     "inplace": ("pairs of an input and an output", lambda v: isinstance(v, (tuple, list)) and all(len(p) == 2 for p in v)),

@@ -9,15 +9,11 @@ from typing import Annotated
 
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
-from ..opdef import Range, infer
+from ..opdef import Attrs, Range, infer
+from ..opdef.operator import no_gradient
 from ..opdef.parts import reviewed as reviewed
 
 Count = Annotated[int, Range(1)]
-
-
-def numbered(op, n=1):
-    """Name the outputs ``output0``...: MXNet computes more than it shows, so that even a single one has a number."""
-    op.output_names = lambda attrs, n_inputs=None: tuple(f"output{i}" for i in range(n))
 
 
 def both_ways(op, forward, backward=None):
@@ -73,33 +69,36 @@ def typed_by_first(op, first=0, *, others=False):
     With `others`, those of which nothing is known have it, too, as in MXNet.
     """
 
-    def infer_type(attrs, ins, outs):
-        names = [op.input_names(attrs, len(ins))[first], *op.output_names(attrs, len(ins))]
+    @op.infer_types
+    def _(ins, outs, **params):
+        names = names_of(op, len(ins), params)
+        names = [names[first], *names[len(ins) :]]
         done = infer.same_type(op.name, names, [ins[first], *outs])
         rest = [done[0] if others and t == dtypes.UNKNOWN else t for t in ins]
         return [*rest[:first], done[0], *rest[first + 1 :]], done[1:]
 
-    op.infer_type = infer_type
+
+def names_of(op, n, params):
+    """Return the names of the `n` inputs of a call, then those of its outputs."""
+    attrs = Attrs(tuple(params), tuple(params.values()))
+    return [*op.input_names(attrs, n), *op.output_names(attrs, n)]
 
 
-def float_types(op, **apart):
-    """Let inputs and outputs have one floating-point type, as in MXNet.
+def float_types(op, *, allowed=dtypes.FLOATS, told="floating-point", **apart):
+    """Let inputs and outputs have one of the `allowed` types, as in MXNet; messages call these `told`.
 
     Those in `apart` may have any: by default that type, where None is given, or the one that is.
     """
 
-    def infer_type(attrs, ins, outs):
-        types = dict(
-            zip([*op.input_names(attrs, len(ins)), *op.output_names(attrs, len(ins))], [*ins, *outs], strict=True)
-        )
+    @op.infer_types
+    def _(ins, outs, **params):
+        types = dict(zip(names_of(op, len(ins), params), [*ins, *outs], strict=True))
         one = {name: t for name, t in types.items() if name not in apart}
         found = infer.same_type(op.name, list(one), list(one.values()))[0]
-        if found not in dtypes.FLOATS and found != dtypes.UNKNOWN:
-            raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[found]}")
+        if found not in (*allowed, dtypes.UNKNOWN):
+            raise OpTypeError(f"operator {op.name}: needs {told} data, got {dtypes.NAMES[found]}")
         done = [found if name in one else _default(t, apart[name], found) for name, t in types.items()]
         return done[: len(ins)], done[len(ins) :]
-
-    op.infer_type = infer_type
 
 
 def _default(given, wanted, data):
@@ -171,5 +170,4 @@ def product_of(dims):
 
 def zero_gradient(op):
     """State that the gradient is zero everywhere."""
-    op.gradient(lambda F, heads, inputs, outputs, **params: [None] * len(inputs))
-    op.zero_gradient = True
+    op.gradient(no_gradient)

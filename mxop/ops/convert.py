@@ -121,7 +121,7 @@ def _(F, heads, inputs, outputs, **params):
     return [F._cast_like(heads[0], inputs[0])] + [None] * (len(inputs) - 1)
 
 
-@kernel(num_args_param="num_outputs", num_outputs=lambda *, num_outputs, cast_narrow: num_outputs)
+@kernel(num_args_param="num_outputs", stem="data_", num_outputs=lambda *, num_outputs, cast_narrow: num_outputs)
 def amp_multicast(*data, num_outputs: int, cast_narrow: bool = False):
     """Convert float16, bfloat16 and float32 arrays to the widest type among them (the narrowest with `cast_narrow`).
 
@@ -131,9 +131,6 @@ def amp_multicast(*data, num_outputs: int, cast_narrow: bool = False):
     >>> [x.dtype.__name__ for x in mx.nd.amp_multicast(a, b, num_outputs=2)]
     ['float32', 'float32']
     """
-
-
-amp_multicast.stem = "data_"
 
 
 @amp_multicast.infer

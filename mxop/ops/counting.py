@@ -58,7 +58,7 @@ def _(ins, outs, *, bin_cnt, range):
                  for name, s, f in zip(("counts", "edges"), outs, shapes, strict=True)]  # fmt: skip
 
 
-histogram.infer_type = lambda attrs, ins, outs: (ins, [dtypes.INT64, ins[-1]])
+histogram.infer_types(lambda ins, outs, **params: (ins, [dtypes.INT64, ins[-1]]))
 zero_gradient(histogram)
 
 

@@ -23,12 +23,10 @@ def _filled(op, value=None):
         asked = infer.from_legacy(shape, numpy_shape())  # 0 is unknown: the operator's user says what it is
         return ins, infer.same_shape(op.name, ("the shape asked for", "output"), [asked, outs[0]])[1:]
 
-    def infer_type(attrs, ins, outs):
-        asked = dtypes.UNKNOWN if attrs["dtype"] < 0 else dtypes.code_of(attrs["dtype"])
+    @op.infer_types
+    def _(ins, outs, *, dtype, **params):
+        asked = dtypes.UNKNOWN if dtype < 0 else dtypes.code_of(dtype)
         return ins, infer.same_type(op.name, ("the dtype asked for", "output"), [asked, outs[0]])[1:]
-
-    op.infer_type = infer_type
-    op.zero_is_unknown = ("shape",)
 
     @op.rearrange
     def _(xp, inputs, outputs, **params):
@@ -37,7 +35,7 @@ def _filled(op, value=None):
     zero_gradient(op)
 
 
-@kernel(name="_zeros")
+@kernel(name="_zeros", zero_is_unknown=("shape",))
 def zeros(*, shape: Shape = (), ctx: str = "", dtype: DType = dtypes.FLOAT32):
     """Make an array of zeros; ``mx.nd.zeros`` calls it.
 
@@ -46,12 +44,12 @@ def zeros(*, shape: Shape = (), ctx: str = "", dtype: DType = dtypes.FLOAT32):
     """
 
 
-@kernel(name="_zeros_without_dtype")
+@kernel(name="_zeros_without_dtype", zero_is_unknown=("shape",))
 def zeros_without_dtype(*, shape: Shape = (), ctx: str = "", dtype: int = -1):
     """Make an array of zeros whose type follows from its use (float32 otherwise)."""
 
 
-@kernel(name="_ones")
+@kernel(name="_ones", zero_is_unknown=("shape",))
 def ones(*, shape: Shape = (), ctx: str = "", dtype: DType = dtypes.FLOAT32):
     """Make an array of ones; ``mx.nd.ones`` calls it.
 
@@ -60,7 +58,7 @@ def ones(*, shape: Shape = (), ctx: str = "", dtype: DType = dtypes.FLOAT32):
     """
 
 
-@kernel(name="_full", aliases=("_npi_full",))
+@kernel(name="_full", aliases=("_npi_full",), zero_is_unknown=("shape",))
 def full(*, shape: Shape = (), ctx: str = "", dtype: DType = dtypes.FLOAT32, value: Scalar):
     """Make an array filled with one number; ``mx.nd.full`` calls it.
 

@@ -10,7 +10,7 @@ from typing import Literal
 from .. import dtypes
 from ..errors import OpValueError
 from ..opdef import F, Of, composite, elementwise, kernel
-from ._shared import device_of, equal_shapes, float_types, numbered, on_both, zero_gradient
+from ._shared import device_of, equal_shapes, float_types, on_both, zero_gradient
 
 #: The logarithm of no probability at all: finite, so that differences of it are numbers.
 _NEVER = -1e30
@@ -39,12 +39,10 @@ paths.shape(_path_shapes)
 zero_gradient(paths)
 
 
-def _path_types(attrs, ins, outs):
+@paths.infer_types
+def _(ins, outs, **params):
     wide = dtypes.COMPUTED_AS.get(ins[0], ins[0])
     return ins, [dtypes.INT64, wide, wide, wide]
-
-
-paths.infer_type = _path_types
 
 
 @on_both(paths)
@@ -105,6 +103,7 @@ def _inputs(*, use_data_lengths, use_label_lengths, **params):
     aliases=("_contrib_CTCLoss", "_contrib_ctc_loss", "ctc_loss"),
     num_outputs=2,
     visible_outputs=1,
+    output_names=("output0", "output1"),
     active_inputs=_inputs,
 )
 def CTCLoss(
@@ -160,9 +159,6 @@ def CTCLoss(
 
     _, last = F.contrib.foreach(step, [emissions, inside], first)
     return [F.Cast(F._loss_of(F._logsumexp(last + ends, axis=1)), dtype=data.dtype)] * 2
-
-
-numbered(CTCLoss, 2)
 
 
 @kernel(name="_ctc_start", shape_only=(0,))

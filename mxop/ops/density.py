@@ -48,17 +48,15 @@ def _unspread(out, data, like, **params):
 reshaping(spread_like, _spread, _unspread)
 
 
-def _spread_types(attrs, ins, outs):
+@spread_like.infer_types
+def _(ins, outs, *, of, **params):
     """The result has the type of the data, which is a floating-point type."""
-    done = infer.same_type(attrs.of, ("a parameter", "a parameter"), [ins[0], *outs])
+    done = infer.same_type(of, ("a parameter", "a parameter"), [ins[0], *outs])
     if done[0] not in (*dtypes.FLOATS, dtypes.UNKNOWN):
         raise OpTypeError(
-            f"operator {attrs.of}: a parameter has dtype {dtypes.NAMES[done[0]]}; expected a floating-point type"
+            f"operator {of}: a parameter has dtype {dtypes.NAMES[done[0]]}; expected a floating-point type"
         )
     return [done[0], *ins[1:]], done[1:]
-
-
-spread_like.infer_type = _spread_types
 
 
 # ---- formulas -----------------------------------------------------------------------------------------------------------

@@ -402,12 +402,10 @@ def batch_take(F, a, indices):
     return F.reshape_like(F.pick(a, indices, axis=-1), indices)
 
 
-def _batch_take_types(attrs, ins, outs):
+@batch_take.infer_types
+def _(ins, outs):
     data, result = infer.same_type("batch_take", ["a", "output"], [ins[0], outs[0]])
     return [data, dtypes.INT32 if ins[1] == dtypes.UNKNOWN else ins[1]], [result]
-
-
-batch_take.infer_type = _batch_take_types
 
 
 @composite(aliases=("_contrib_SparseEmbedding", "_npx_embedding", "_sparse_Embedding"))
@@ -457,14 +455,11 @@ def _(ins, outs, *, input_dim, output_dim, **params):
     return ins, outs
 
 
-def _embedding_types(attrs, ins, outs):
-    done = infer.same_type("Embedding", ("weight", "output"), [ins[1], outs[0]])
-    return [ins[0], attrs["dtype"] if done[0] == dtypes.UNKNOWN else done[0]], [
-        attrs["dtype"] if done[0] == dtypes.UNKNOWN else done[0]
-    ]
-
-
-Embedding.infer_type = _embedding_types
+@Embedding.infer_types
+def _(ins, outs, *, dtype, **params):
+    data = infer.same_type("Embedding", ("weight", "output"), [ins[1], outs[0]])[0]
+    data = dtype if data == dtypes.UNKNOWN else data
+    return [ins[0], data], [data]
 
 
 # ---- by coordinates -------------------------------------------------------------------------------------------------
@@ -585,7 +580,7 @@ def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.
 
 
 one_hot.shape(lambda indices, *, depth, **params: (*indices, depth))
-one_hot.infer_type = lambda attrs, ins, outs: (ins, [attrs["dtype"]])
+one_hot.infer_types(lambda ins, outs, *, dtype, **params: (ins, [dtype]))
 one_hot.gradient(lambda F, heads, inputs, outputs, **params: [None])
 both_ways(one_hot, lambda indices, *, depth, **params: None if indices is None else (*indices, depth),
           lambda out, indices, **params: out[:-1])  # fmt: skip

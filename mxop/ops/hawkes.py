@@ -28,7 +28,7 @@ def hawkes_rest(rate, alpha, beta, state, waited):
     return rate * waited + alpha * state * (1 - decay), decay * state
 
 
-@composite(name="_contrib_hawkesll", num_outputs=2)
+@composite(name="_contrib_hawkesll", num_outputs=2, output_names=("output", "out_state"))
 def hawkesll(F, lda, alpha, beta, state, lags, marks, valid_length, max_time):
     """Logarithm of the likelihood of marked Hawkes processes, and their states at the end.
 
@@ -75,9 +75,6 @@ def hawkesll(F, lda, alpha, beta, state, lags, marks, valid_length, max_time):
     _, (state, last, _, total) = F.contrib.foreach(step, [F.transpose(lags), inside], start)
     rest, state = F._hawkes_rest(lda, alpha, beta, state, F.broadcast_sub(F.expand_dims(max_time, axis=1), last))
     return [total - F.sum(rest, axis=1), state]
-
-
-hawkesll.output_names = lambda attrs, n_inputs=None: ("output", "out_state")
 
 
 @hawkesll.dims

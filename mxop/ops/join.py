@@ -177,7 +177,14 @@ def _(F, heads, inputs, outputs, *, axis, num_args):
 
 
 # ---- split ----------------------------------------------------------------------------------------------------------
-@kernel(name="SliceChannel", aliases=("split",), num_outputs=lambda *, num_outputs, axis, squeeze_axis: num_outputs)
+@kernel(
+    name="SliceChannel",
+    aliases=("split",),
+    num_outputs=lambda *, num_outputs, **params: num_outputs,
+    output_names=lambda *, num_outputs, **params: [
+        f"output{i}" for i in range(num_outputs)
+    ],  # even a single one has a number
+)
 def slice_channel(data, *, num_outputs: Count, axis: int = 1, squeeze_axis: bool = False):
     """Split the data into equal parts along an axis.
 
@@ -193,14 +200,6 @@ def slice_channel(data, *, num_outputs: Count, axis: int = 1, squeeze_axis: bool
     >>> [a.asnumpy().tolist() for a in mx.nd.split(mx.nd.array([[1, 2], [3, 4]]), num_outputs=2, axis=0)]
     [[[1.0, 2.0]], [[3.0, 4.0]]]
     """
-
-
-def _numbered(attrs, n_inputs=None):
-    """Return MXNet's names of the outputs: even a single one has a number."""
-    return tuple(f"output{i}" for i in range(attrs["num_outputs"]))
-
-
-slice_channel.output_names = _numbered
 
 
 @slice_channel.infer
@@ -535,12 +534,10 @@ def _(ins, outs):
     return [condition, data, data], [data]
 
 
-def _where_types(attrs, ins, outs):
+@where.infer_types
+def _(ins, outs):
     done = infer.same_type("where", ("x", "y", "output"), [*ins[1:], *outs])
     return [ins[0], *done[:2]], done[2:]
-
-
-where.infer_type = _where_types
 
 
 def _rows(condition_shape, shape):

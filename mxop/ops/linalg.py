@@ -8,10 +8,10 @@ Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`m
 """
 
 from .. import dtypes
-from ..errors import OpTypeError, OpValueError
+from ..errors import OpValueError
 from ..opdef import composite, infer, kernel
 from ..shape_mode import numpy_shape
-from ._shared import equal_shapes, numbered, on_both
+from ._shared import equal_shapes, float_types, on_both
 from .layout import forward_and_back, square
 
 _TYPES = (dtypes.FLOAT32, dtypes.FLOAT64)
@@ -20,15 +20,7 @@ _TYPES = (dtypes.FLOAT32, dtypes.FLOAT64)
 # ---- what all have in common ----------------------------------------------------------------------------------------
 def lapack_types(op):
     """Let an operator take float32 or float64, one of them for all, as MXNet does."""
-
-    def infer_type(attrs, ins, outs):
-        names = (*op.input_names(attrs, len(ins)), *op.output_names(attrs, len(ins)))
-        done = infer.same_type(op.name, names, [*ins, *outs])
-        if done[0] not in (*_TYPES, dtypes.UNKNOWN):
-            raise OpTypeError(f"operator {op.name}: needs float32 or float64 data, got {dtypes.NAMES[done[0]]}")
-        return done[: len(ins)], done[len(ins) :]
-
-    op.infer_type = infer_type
+    float_types(op, allowed=_TYPES, told="float32 or float64")
 
 
 def squares(op):
@@ -439,7 +431,7 @@ def _numbers(op, n):
         return ins, outs
 
 
-@kernel(name="_linalg_det", aliases=("_npi_det", "linalg_det"))
+@kernel(name="_linalg_det", aliases=("_npi_det", "linalg_det"), output_names=("output0",))  # MXNet computes more
 def det(A):
     """Determinants of square matrices.
 
@@ -469,9 +461,6 @@ def _for_each(F, numbers, A):
         else F.expand_dims(F.expand_dims(numbers, axis=-1), axis=-1)
     )
     return F.broadcast_like(lifted, A)
-
-
-numbered(det)
 
 
 @det.gradient
@@ -513,7 +502,12 @@ def _(F, heads, inputs, outputs):
     return [F.elemwise_sub(first, product(F, product(F, C, H, False, True), K))]
 
 
-@kernel(name="_linalg_slogdet", aliases=("_npi_slogdet", "linalg_slogdet"), num_outputs=2)
+@kernel(
+    name="_linalg_slogdet",
+    aliases=("_npi_slogdet", "linalg_slogdet"),
+    num_outputs=2,
+    absent_heads=True,  # of the sign alone no inverse is needed, which a singular matrix does not have
+)
 def slogdet(A):
     """Signs of the determinants of square matrices, and the logarithms of their magnitudes.
 
@@ -532,9 +526,6 @@ _numbers(slogdet, 2)
 def _(xp, inputs, outputs):
     for out, found in zip(outputs, xp.linalg.slogdet(inputs[0]), strict=True):
         out[...] = found.reshape(out.shape)
-
-
-slogdet.absent_heads = True  # of the sign alone no inverse is needed, which a singular matrix does not have
 
 
 @slogdet.gradient

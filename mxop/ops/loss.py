@@ -319,7 +319,7 @@ _regression(
 
 
 # ---- any loss --------------------------------------------------------------------------------------------------------
-@composite(aliases=("_sparse_make_loss",))
+@composite(aliases=("_sparse_make_loss",), output_names=("loss",))
 def make_loss(F, data):
     """The data, as a loss: their gradient is 1.
 
@@ -332,9 +332,6 @@ def make_loss(F, data):
     6.0
     """
     return F.identity(data)
-
-
-make_loss.output_names = lambda attrs, n_inputs=None: ("loss",)
 
 
 @make_loss.gradient
@@ -386,7 +383,7 @@ def sparseness_slope(average, *, target: float, penalty: float):
     return penalty * ((1 - target) / (1 - average) - target / average)
 
 
-@composite(writes={"moving_avg": 1}, num_outputs=2, visible_outputs=1)
+@composite(writes={"moving_avg": 1}, num_outputs=2, visible_outputs=1, output_names=("output", "new_moving_avg"))
 def IdentityAttachKLSparseReg(
     F,
     data,
@@ -432,9 +429,6 @@ def IdentityAttachKLSparseReg(
 def _(F, heads, inputs, outputs, *, sparseness_target, penalty, momentum, is_train):
     slope = F._sparseness_slope(outputs[1], target=sparseness_target, penalty=penalty)
     return [F.broadcast_add(heads[0], F.expand_dims(slope, axis=0)), None]
-
-
-IdentityAttachKLSparseReg.output_names = lambda attrs, n_inputs=None: ("output", "new_moving_avg")
 
 
 @IdentityAttachKLSparseReg.infer

@@ -8,6 +8,7 @@ from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import F, Floats, Shape, composite, elementwise, get, infer
 from . import optimizer as one
+from ._shared import names_of
 
 
 def _step(F, name, inputs, **params):
@@ -35,11 +36,12 @@ def _mixed_types(op, groups):
     All others are float32.
     """
 
-    def infer_type(attrs, ins, outs):
+    @op.infer_types
+    def _(ins, outs, **params):
         n = len(ins)
-        names = [*op.input_names(attrs, n), *op.output_names(attrs, n)]
+        names = names_of(op, n, params)
         types, found = [*ins, *outs], [None] * (n + len(outs))
-        for mine, made in groups(**attrs):
+        for mine, made in groups(**params):
             places = [*mine, *(n + k for k in made)]
             shared = infer.same_type(op.name, [names[k] for k in places], [types[k] for k in places])
             if shared and shared[0] not in (*dtypes.FLOATS, dtypes.UNKNOWN):
@@ -52,8 +54,6 @@ def _mixed_types(op, groups):
         )
         found = [dtypes.FLOAT32 if t is None else t for t in found]
         return found[:n], found[n:]
-
-    op.infer_type = infer_type
 
 
 @composite(writes={"weight32": 1}, num_outputs=2, planned=False, extra_params=_params_of(one.sgd_update))
@@ -428,7 +428,7 @@ def multi_mp_lamb_update(F, *data, learning_rates: Floats, wds: Floats, step_cou
 
 
 # ---- what optimizers ask of many arrays ------------------------------------------------------------------------------
-@composite(num_args_param="num_arrays")
+@composite(num_args_param="num_arrays", stem="array_")
 def multi_sum_sq(F, *data, num_arrays: int):
     """Sums of the squares of all elements of each array, in one float32 vector.
 
@@ -461,7 +461,7 @@ def all_finite(F, data, *, init_output: bool = True):
     return F.multi_all_finite(data, num_arrays=1, init_output=init_output)
 
 
-@composite(num_args_param="num_arrays")
+@composite(num_args_param="num_arrays", stem="array_")
 def multi_all_finite(F, *data, num_arrays: int = 1, init_output: bool = True):
     """1 if all elements of all arrays are finite, 0 otherwise; see ``all_finite``.
 
@@ -473,7 +473,7 @@ def multi_all_finite(F, *data, num_arrays: int = 1, init_output: bool = True):
 
 
 @composite(writes=lambda num_arrays: {f"array_{i}": i for i in range(num_arrays)}, num_outputs=lambda num_arrays: num_arrays,
-           visible_outputs=0, num_args_param="num_arrays")  # fmt: skip
+           visible_outputs=0, num_args_param="num_arrays", stem="array_")  # fmt: skip
 def reset_arrays(F, *data, num_arrays: int):
     """Set all arrays to zero.
 
@@ -486,6 +486,4 @@ def reset_arrays(F, *data, num_arrays: int):
     return [F.zeros_like(a) for a in data]
 
 
-for _op in (multi_sum_sq, multi_all_finite, reset_arrays):
-    _op.stem = "array_"
 _mixed_types(multi_sum_sq, lambda num_arrays: [(range(num_arrays), ())])

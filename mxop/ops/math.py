@@ -588,18 +588,16 @@ def _(ins, outs, *, axis, dtype):
     return ins, infer.same_shape("_np_cumsum", ("the flattened a", "output"), [(size,), *outs])[1:]
 
 
-def _cumsum_types(attrs, ins, outs):
+@cumsum.infer_types
+def _(ins, outs, *, dtype, **params):
     """The result has the type that is asked for, or that of `a`, known in both directions; of bool it is int64."""
-    if attrs.dtype is not None or ins[0] == dtypes.BOOL:
-        wanted = attrs.dtype if attrs.dtype is not None else dtypes.INT64
+    if dtype is not None or ins[0] == dtypes.BOOL:
+        wanted = dtype if dtype is not None else dtypes.INT64
         return ins, infer.same_type("_np_cumsum", ("dtype", "output"), [wanted, *outs])[1:]
     if ins[0] == dtypes.UNKNOWN and outs[0] == dtypes.INT64:
         return ins, outs  # of int64 or of bool
     done = infer.same_type("_np_cumsum", ("a", "output"), [*ins, *outs])
     return done[:1], done[1:]
-
-
-cumsum.infer_type = _cumsum_types
 
 
 @cumsum.cpu(prepared=True)

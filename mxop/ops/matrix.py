@@ -7,26 +7,10 @@ from functools import partial
 from itertools import pairwise
 from typing import Literal
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError
+from ..errors import OpValueError
 from ..opdef import infer, kernel
 from ..shape_mode import numpy_shape
-from ._shared import compiled, reviewed, size_of
-
-
-def real_types(op):
-    """Let a product take floating-point data only, of one type, as MXNet does; see :func:`product`."""
-    op.strided = op.adds = True
-    infer_type = op.infer_type
-
-    def check(attrs, ins, outs):
-        ins, outs = infer_type(attrs, ins, outs)
-        wrong = next((t for t in (*ins, *outs) if t not in dtypes.FLOATS and t != dtypes.UNKNOWN), None)
-        if wrong is not None:
-            raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[wrong]}")
-        return ins, outs
-
-    op.infer_type = check
+from ._shared import compiled, float_types, reviewed, size_of
 
 
 def product(steps, a, b, out, transpose_a, transpose_b, alpha=1.0, bias=None):
@@ -86,7 +70,12 @@ def product_gpu(xp, a, b, transpose_a, transpose_b):
 
 
 # ---- dot ------------------------------------------------------------------------------------------------------------
-@kernel(aliases=("_sparse_dot",))
+def _joins(lhs, rhs, *, transpose_a, transpose_b, **params):
+    """Rows that are joined only go on in the sums that a product is."""
+    return transpose_a and not transpose_b and len(lhs) == len(rhs) == 2
+
+
+@kernel(strided=True, adds=True, at_once=_joins, aliases=("_sparse_dot",))
 def dot(
     lhs,
     rhs,
@@ -176,7 +165,11 @@ def _(F, heads, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
     ]
 
 
-@kernel(name="_dot_grad", shape_only=(2,))
+def _grad_joins(head, other, like, *, side, transpose_a, **params):
+    return side == "rhs" and not transpose_a and len(other) > 1
+
+
+@kernel(name="_dot_grad", strided=True, adds=True, at_once=_grad_joins, shape_only=(2,))
 def dot_grad(head, other, like, *, side: Literal["lhs", "rhs"], transpose_a: bool = False, transpose_b: bool = False):
     """Gradient of ``dot`` with respect to one side, of the shape of `like`: a product of `head` and the other side."""
 
@@ -184,15 +177,6 @@ def dot_grad(head, other, like, *, side: Literal["lhs", "rhs"], transpose_a: boo
 @dot_grad.shape
 def _(head, other, like, **params):
     return like
-
-
-# rows that are joined only go on in the sums that these products are
-dot.at_once = lambda lhs, rhs, *, transpose_a, transpose_b, **params: (
-    transpose_a and not transpose_b and len(lhs) == len(rhs) == 2
-)
-dot_grad.at_once = lambda head, other, like, *, side, transpose_a, **params: (
-    side == "rhs" and not transpose_a and len(other) > 1
-)
 
 
 def _dot_grad_operands(head, other, like, side, transpose_a, transpose_b, seen):
@@ -232,7 +216,7 @@ def _(F, heads, inputs, outputs, *, side, **flags):
 
 
 # ---- batch_dot ------------------------------------------------------------------------------------------------------
-@kernel(aliases=("_npx_batch_dot",))
+@kernel(strided=True, adds=True, aliases=("_npx_batch_dot",))
 def batch_dot(
     lhs,
     rhs,
@@ -311,6 +295,8 @@ def _of_sides(times, g, a, b, transpose_a, transpose_b):
 # ---- a product with scale and bias ----------------------------------------------------------------------------------
 @kernel(
     name="_gemm",
+    strided=True,
+    adds=True,
     active_inputs=lambda *, no_bias, **params: ("lhs", "rhs") if no_bias else ("lhs", "rhs", "bias"),
 )
 def scaled_product(
@@ -361,4 +347,4 @@ def _(F, heads, inputs, outputs, *, transpose_a, transpose_b, alpha, no_bias):
 
 
 for _op in (dot, dot_grad, batch_dot, scaled_product):
-    real_types(_op)
+    float_types(_op)

@@ -10,8 +10,8 @@ from .. import dtypes
 from ..errors import OpTypeError, OpValueError, UnknownShapeError
 from ..opdef import DType, F, composite, elementwise, infer, kernel
 from ..shape_mode import numpy_shape
-from ._shared import Count, reviewed, size_of, typed_by_first
-from .matrix import matrix_of, product, product_gpu, real_types
+from ._shared import Count, float_types, reviewed, size_of, typed_by_first
+from .matrix import matrix_of, product, product_gpu
 
 
 # ---- activations ----------------------------------------------------------------------------------------------------
@@ -108,6 +108,7 @@ def _(F, heads, inputs, outputs, **params):
     aliases=("_npx_leaky_relu",),
     random=True,
     num_outputs=lambda *, act_type, **params: 1 + (act_type == "rrelu"),
+    output_names=("output", "mask"),
     active_inputs=lambda *, act_type, **params: ("data", "gamma") if act_type == "prelu" else ("data",),
 )
 def LeakyReLU(
@@ -155,9 +156,6 @@ def LeakyReLU(
     return F._leaky(data, act_type=act_type, slope=slope)
 
 
-LeakyReLU.output_names = lambda attrs, n_inputs=None: ("output", "mask")[: LeakyReLU.num_outputs(attrs)]
-
-
 @LeakyReLU.infer
 def _(ins, outs, *, act_type, **params):
     data = infer.same_shape("LeakyReLU", ("data", "output", "mask")[: 1 + len(outs)], [ins[0], *outs])[0]
@@ -169,6 +167,8 @@ def _(ins, outs, *, act_type, **params):
 
 # ---- the fully connected layer --------------------------------------------------------------------------------------
 @kernel(
+    strided=True,
+    adds=True,
     aliases=("_npx_fully_connected", "_sparse_FullyConnected"),
     active_inputs=lambda *, no_bias, **params: ("data", "weight") if no_bias else ("data", "weight", "bias"),
 )
@@ -274,7 +274,7 @@ def _bias_gradient(F, g, bias):
     return total if row else F.reshape_like(total, bias)
 
 
-real_types(FullyConnected)
+float_types(FullyConnected)
 
 
 # ---- softmax --------------------------------------------------------------------------------------------------------
@@ -303,11 +303,9 @@ def _softmax_rules(op):
             length = length and [rows]
         return [data, *length], [out]
 
-    def infer_type(attrs, ins, outs):
-        if attrs["dtype"] is None:
-            result = infer.same_type(op.name, ("data", "output"), [ins[0], outs[0]])
-        else:
-            result = [ins[0], attrs["dtype"]]
+    @op.infer_types
+    def _(ins, outs, *, dtype, **params):
+        result = infer.same_type(op.name, ("data", "output"), [ins[0], outs[0]]) if dtype is None else [ins[0], dtype]
         for t in result:
             if t not in dtypes.FLOATS and t != dtypes.UNKNOWN:
                 raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[t]}")
@@ -315,8 +313,6 @@ def _softmax_rules(op):
             raise OpTypeError(f"operator {op.name}: length has dtype {dtypes.NAMES[ins[1]]}; expected an integer type")
         length = [dtypes.INT32 if t == dtypes.UNKNOWN and result[0] != t else t for t in ins[1:]]
         return [result[0], *length], result[1:]
-
-    op.infer_type = infer_type
 
 
 def _normalized(F, data, length, axis, temperature, dtype, *, negate=False, logarithm=False):
@@ -420,7 +416,9 @@ def softmax(F, data, length=None, *, axis: int = -1, temperature: float | None =
     return _normalized(F, data, length, axis, temperature, dtype)
 
 
-@composite(active_inputs=_softmax_inputs)
+@composite(
+    active_inputs=_softmax_inputs, by_keyword=("length",)
+)  # MXNet's has no such input: softmin(x, -1) gives the axis
 def softmin(F, data, length=None, *, axis: int = -1, temperature: float | None = None, dtype: DType | None = None,
             use_length: bool | None = False):  # fmt: skip
     """Softmax of the negated data.  Parameters as for ``softmax``.
@@ -431,7 +429,7 @@ def softmin(F, data, length=None, *, axis: int = -1, temperature: float | None =
     return _normalized(F, data, length, axis, temperature, dtype, negate=True)
 
 
-@composite(aliases=("_npx_log_softmax",), active_inputs=_softmax_inputs)
+@composite(aliases=("_npx_log_softmax",), active_inputs=_softmax_inputs, by_keyword=("length",))
 def log_softmax(F, data, length=None, *, axis: int = -1, temperature: float | None = None, dtype: DType | None = None,
                 use_length: bool | None = False):  # fmt: skip
     """Logarithm of ``softmax``, without its loss of accuracy.  Parameters as for ``softmax``.
@@ -444,9 +442,6 @@ def log_softmax(F, data, length=None, *, axis: int = -1, temperature: float | No
 
 for _op in (softmax, softmin, log_softmax):
     _softmax_rules(_op)
-softmin.by_keyword = log_softmax.by_keyword = (
-    "length",
-)  # MXNet's have no such input: log_softmax(x, -1) gives the axis
 
 
 @composite

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import Range, composite, elementwise, infer
-from ._shared import divided, float_types
+from ._shared import divided, float_types, names_of
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
@@ -56,10 +56,6 @@ def _with_vectors(op, axis, data, vectors):
     return data if at is None else (*data[:at], *vector, *data[at + 1 :]), vector
 
 
-def _names(op, attrs, n):
-    return [*op.input_names(attrs, n), *op.output_names(attrs, n)]
-
-
 def _floats(op, dtype):
     if dtype not in dtypes.FLOATS and dtype != dtypes.UNKNOWN:
         raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[dtype]}")
@@ -69,20 +65,20 @@ def _floats(op, dtype):
 def _wide_vectors(op):
     """Let data and result have one type, and all else the type in which that is computed."""
 
-    def infer_type(attrs, ins, outs):
+    @op.infer_types
+    def _(ins, outs, **params):
         data = infer.same_type(op.name, ("data", "output"), [ins[0], outs[0]])[0]
         wide = dtypes.COMPUTED_AS.get(_floats(op, data), data)
-        n, names = len(ins), _names(op, attrs, len(ins))
+        n, names = len(ins), names_of(op, len(ins), params)
         names = [f"what {dtypes.NAMES.get(data)} data are computed in", *names[1:n], *names[n + 1 :]]
         wide = infer.same_type(op.name, names, [wide, *ins[1:], *outs[1:]])[0]
         data = wide if data == dtypes.UNKNOWN and wide == dtypes.FLOAT64 else data
         return [data] + [wide] * (n - 1), [data] + [wide] * (len(outs) - 1)
 
-    op.infer_type = infer_type
-
 
 # ---- batch normalisation ---------------------------------------------------------------------------------------------
 _MOVING = {"moving_mean": 3, "moving_var": 4}
+_BATCH_OUTPUTS = ("output", "mean", "var", "new_moving_mean", "new_moving_var")
 
 
 def _batch(F, data, gamma, beta, moving, *, eps, momentum, fix_gamma, use_global_stats, is_train, axis=1):
@@ -103,17 +99,16 @@ def _batch(F, data, gamma, beta, moving, *, eps, momentum, fix_gamma, use_global
 
 def _batch_operator(name, **options):
     """Decorate the function of an operator of the family."""
-    made = composite(name=name, writes=_MOVING, num_outputs=5, **options,
+    made = composite(name=name, writes=_MOVING, num_outputs=5, output_names=_BATCH_OUTPUTS, **options,
                      visible_outputs=lambda output_mean_var, **params: 3 if output_mean_var else 1)  # fmt: skip
 
     def decorate(function):
         op = made(function)
-        op.output_names = lambda attrs, n_inputs=None: ("output", "mean", "var", "new_moving_mean", "new_moving_var")
         _wide_vectors(op)
 
         @op.infer
         def _(ins, outs, *, axis=1, **params):
-            vectors = dict(zip([*op.arguments, *op.output_names(None)], [*ins, *outs], strict=True))
+            vectors = dict(zip([*op.arguments, *_BATCH_OUTPUTS], [*ins, *outs], strict=True))
             data = [vectors.pop("data"), vectors.pop("output")]
             data, vector = _with_vectors(op, axis, data, vectors)
             return [data] + [vector] * 4, [data] + [vector] * 4
@@ -273,8 +268,7 @@ def _mean_and_std(output_mean_var, **params):
     return 3 if output_mean_var else 1
 
 
-def _names_with_std(attrs, n_inputs=None):
-    return "output", "mean", "std"
+_WITH_STD = ("output", "mean", "std")
 
 
 def _with_std(F, y, data, mean, var, *, axis, eps, output_mean_var):
@@ -285,7 +279,7 @@ def _with_std(F, y, data, mean, var, *, axis, eps, output_mean_var):
     return [y, *(F._cast_like(v, like) for v in (mean, F.sqrt(var + eps)))]
 
 
-@composite(aliases=("_npx_layer_norm",), num_outputs=3, visible_outputs=_mean_and_std)
+@composite(aliases=("_npx_layer_norm",), num_outputs=3, visible_outputs=_mean_and_std, output_names=_WITH_STD)
 def LayerNorm(F, data, gamma, beta, *, axis: int = -1, eps: float = 1e-5, output_mean_var: bool = False):
     """Normalise along an axis: ``(data - mean) / sqrt(var + eps) * gamma + beta``.
 
@@ -310,7 +304,6 @@ def LayerNorm(F, data, gamma, beta, *, axis: int = -1, eps: float = 1e-5, output
     return _with_std(F, y, data, mean, var, axis=axis, eps=eps, output_mean_var=output_mean_var)
 
 
-LayerNorm.output_names = _names_with_std
 float_types(LayerNorm)
 
 
@@ -324,7 +317,7 @@ def _(ins, outs, *, axis, output_mean_var, **params):
     return [data, vector, vector], outs
 
 
-@composite(num_outputs=3, visible_outputs=_mean_and_std)
+@composite(num_outputs=3, visible_outputs=_mean_and_std, output_names=_WITH_STD)
 def GroupNorm(F, data, gamma, beta, *, num_groups: Annotated[int, Range(1)] = 1, eps: float = 1e-5,
               output_mean_var: bool = False):  # fmt: skip
     """Normalise each group of channels of each sample.
@@ -353,7 +346,6 @@ def GroupNorm(F, data, gamma, beta, *, num_groups: Annotated[int, Range(1)] = 1,
     return [y, F.Flatten(mean), F.Flatten(std)] if output_mean_var else [y] * 3
 
 
-GroupNorm.output_names = _names_with_std
 float_types(GroupNorm)
 
 
@@ -371,7 +363,7 @@ def _(ins, outs, *, num_groups, output_mean_var, **params):
     return [data, vector, vector], [data, *infer.agreed("GroupNorm", ("mean", "std"), [shown] * 2, outs[1:])]
 
 
-@composite(num_outputs=3, visible_outputs=1)
+@composite(num_outputs=3, visible_outputs=1, output_names=("output", "mean", "var"))
 def InstanceNorm(F, data, gamma, beta, *, eps: float = 1e-3):
     """Normalise each channel of each sample over the other axes.
 
@@ -393,7 +385,6 @@ def InstanceNorm(F, data, gamma, beta, *, eps: float = 1e-3):
     return [F._cast_like(F.reshape_like(_normal(F, centred, var, eps, *weights), data), data)] * 3
 
 
-InstanceNorm.output_names = lambda attrs, n_inputs=None: ("output", "mean", "var")
 float_types(InstanceNorm)
 
 
@@ -406,7 +397,7 @@ def _(ins, outs, **params):
 
 
 # ---- by length -------------------------------------------------------------------------------------------------------
-@composite(num_outputs=2, visible_outputs=1)
+@composite(num_outputs=2, visible_outputs=1, output_names=("output", "norm"))
 def L2Normalization(F, data, *, eps: float = 1e-10, mode: Literal["channel", "instance", "spatial"] = "instance"):
     """Divide by the length, ``sqrt(sum(data**2) + eps)``.
 
@@ -428,7 +419,6 @@ def L2Normalization(F, data, *, eps: float = 1e-10, mode: Literal["channel", "in
     return [F._cast_like(F.broadcast_mul(x, F.rsqrt(total + eps)), data)] * 2
 
 
-L2Normalization.output_names = lambda attrs, n_inputs=None: ("output", "norm")
 float_types(L2Normalization)
 
 
@@ -442,7 +432,7 @@ def _(ins, outs, *, mode, **params):
     return [data], [out] * 2
 
 
-@composite(num_outputs=2, visible_outputs=1)
+@composite(num_outputs=2, visible_outputs=1, output_names=("output", "tmp_norm"))
 def LRN(F, data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0, nsize: Annotated[int, Range(1)]):
     """Local response normalisation: ``data / (knorm + alpha / nsize * sum of squares of nearby channels) ** beta``.
 
@@ -467,7 +457,6 @@ def LRN(F, data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0,
     return [F._cast_like(x * (knorm + alpha / nsize * near) ** -beta, data)] * 2
 
 
-LRN.output_names = lambda attrs, n_inputs=None: ("output", "tmp_norm")
 float_types(LRN)
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, composite, infer, kernel
-from ._shared import along, both_ways, compiled, equal_shapes, numbered, zero_gradient
+from ._shared import along, both_ways, compiled, equal_shapes, zero_gradient
 
 #: Indices of the result: those that MXNet has.
 _INDEX_TYPES = (dtypes.UINT8, dtypes.INT32, dtypes.INT64, dtypes.FLOAT16, dtypes.FLOAT32, dtypes.FLOAT64)
@@ -47,7 +47,7 @@ def _order_forward(data, *, axis, k=0, is_ascend, dtype=None):
 
 order.shape(_order_forward)
 both_ways(order, _order_forward)
-order.infer_type = lambda attrs, ins, outs: (ins, [attrs["dtype"]])
+order.infer_types(lambda ins, outs, *, dtype, **params: (ins, [dtype]))
 zero_gradient(order)
 equal_shapes(in_order)
 in_order.shape(_order_forward)
@@ -135,7 +135,16 @@ def _index_type(name, dtype):
     return dtype
 
 
-@composite(aliases=("_npx_topk",), num_outputs=lambda *, ret_typ, **params: 2 if ret_typ == "both" else 1)
+def _topk_names(*, ret_typ, **params):
+    """MXNet hides the places, and counts them."""
+    return ("output0", "output1") if ret_typ in ("value", "both") else ("output",)
+
+
+@composite(
+    aliases=("_npx_topk",),
+    num_outputs=lambda *, ret_typ, **params: 2 if ret_typ == "both" else 1,
+    output_names=_topk_names,
+)
 def topk(
     F,
     data,
@@ -184,12 +193,7 @@ def topk(
     return [values, F.Cast(places, dtype=_index_type("topk", dtype))]
 
 
-topk.output_names = lambda attrs, n_inputs=None: (
-    ("output0", "output1")[: topk.num_outputs(attrs)] if attrs["ret_typ"] in ("value", "both") else ("output",)
-)  # MXNet hides the places, and counts them
-
-
-@composite(aliases=("_npi_sort",))
+@composite(aliases=("_npi_sort",), output_names=("output0",))  # MXNet computes the places, too
 def sort(F, data, *, axis: int | None = -1, is_ascend: bool = True):
     """Sort along an axis; NaN counts as the largest number.
 
@@ -205,9 +209,6 @@ def sort(F, data, *, axis: int | None = -1, is_ascend: bool = True):
     """
     data, axis = _flat(F, data, axis)
     return F._sorted(data, axis=axis, is_ascend=is_ascend)
-
-
-numbered(sort)
 
 
 @composite(aliases=("_npi_argsort",))

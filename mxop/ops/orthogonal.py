@@ -59,7 +59,7 @@ def _(F, heads, inputs, outputs):
     return [F._linalg_trsm(L, found, transpose=True)]
 
 
-@kernel(name="_linalg_syevd", num_outputs=2)
+@kernel(name="_linalg_syevd", num_outputs=2, absent_heads=True)  # a zero for U would be 0 / 0 at equal eigenvalues
 def syevd(A):
     """Eigenvectors, as rows, and eigenvalues in ascending order: ``A = U.T @ diag(L) @ U``.
 
@@ -103,9 +103,6 @@ def _(xp, inputs, outputs):
     rows = vectors.swapaxes(-1, -2)
     largest = xp.take_along_axis(rows, xp.abs(rows).argmax(-1)[..., None], -1)
     outputs[0][...], outputs[1][...] = xp.where(largest < 0, -rows, rows), values
-
-
-syevd.absent_heads = True  # a zero for U would be 0 / 0 where eigenvalues are equal
 
 
 @syevd.gradient

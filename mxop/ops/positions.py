@@ -116,7 +116,7 @@ def _index_axes(rank, axes):
 index_array.shape(lambda data, *, axes: (*data, len(_index_axes(len(data), axes))))
 both_ways(index_array, lambda data, *, axes: None if data is None else (*data, len(_index_axes(len(data), axes))),
           lambda out, data, *, axes: out[:-1])  # fmt: skip
-index_array.infer_type = lambda attrs, ins, outs: (ins, [dtypes.INT64])
+index_array.infer_types(lambda ins, outs, **params: (ins, [dtypes.INT64]))
 zero_gradient(index_array)
 
 
@@ -164,13 +164,11 @@ def _(ins, outs):
 index_copy.shape(lambda old, index, new: old)
 
 
-def _copy_types(attrs, ins, outs):
+@index_copy.infer_types
+def _(ins, outs):
     names = ("old_tensor", "new_tensor", "output")
     old, new, out = infer.same_type("_contrib_index_copy", names, [ins[0], ins[2], outs[0]])
     return [old, ins[1], new], [out]
-
-
-index_copy.infer_type = _copy_types
 
 
 @on_both(index_copy)

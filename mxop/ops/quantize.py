@@ -9,7 +9,7 @@ from typing import Literal
 from .. import dtypes
 from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, F, composite, elementwise, infer, kernel
-from ._shared import device_of, on_both, zero_gradient
+from ._shared import device_of, names_of, on_both, zero_gradient
 from .convert import round_half_even
 
 _BITS = {"int8": dtypes.INT8, "uint8": dtypes.UINT8}
@@ -57,20 +57,18 @@ def _calibrated(F, data, low, high):
 
 
 def _typed(op, given, result):
-    """Let the data have one of the types `given`, the ranges float32, and the first output ``result(attrs, data)``."""
+    """Let the data have one of the types `given`, the ranges float32, and the first output ``result(data, **params)``."""
 
-    def infer_type(attrs, ins, outs):
+    @op.infer_types
+    def _(ins, outs, **params):
         if ins[0] not in given and ins[0] != dtypes.UNKNOWN:
             names = ", ".join(dtypes.NAMES[t] for t in given)
             raise OpTypeError(f"operator {op.name}: data has dtype {dtypes.NAMES[ins[0]]}; expected {names}")
         data = given[0] if ins[0] == dtypes.UNKNOWN and len(given) == 1 else ins[0]
         ranges = [dtypes.FLOAT32] * (len(ins) - 1)
-        names = op.input_names(attrs, len(ins))[1:]
-        for name, t in zip(names, ins[1:], strict=True):
+        for name, t in zip(names_of(op, len(ins), params)[1:], ins[1:], strict=False):
             infer.same_type(op.name, (name, "ranges"), [t, dtypes.FLOAT32])
-        return [data, *ranges], [result(attrs, data)] + [dtypes.FLOAT32] * (len(outs) - 1)
-
-    op.infer_type = infer_type
+        return [data, *ranges], [result(data, **params)] + [dtypes.FLOAT32] * (len(outs) - 1)
 
 
 def _shaped(op):
@@ -117,7 +115,7 @@ def quantize(F, data, min_range, max_range, *, out_type: Literal["int8", "uint8"
 
 
 _shaped(quantize)
-_typed(quantize, (dtypes.FLOAT32,), lambda attrs, data: _BITS[attrs["out_type"]])
+_typed(quantize, (dtypes.FLOAT32,), lambda data, *, out_type, **params: _BITS[out_type])
 
 
 def _levels_of(out_type, low):
@@ -173,8 +171,8 @@ def quantize_v2(
 
 
 _shaped(quantize_v2)
-_typed(quantize_v2, (dtypes.FLOAT32, dtypes.INT8, dtypes.UINT8), lambda attrs, data: (
-    data if data in CUT else _levels_of(attrs["out_type"], attrs["min_calib_range"])))  # fmt: skip
+_typed(quantize_v2, (dtypes.FLOAT32, dtypes.INT8, dtypes.UINT8), lambda data, *, out_type, min_calib_range, **params: (
+    data if data in CUT else _levels_of(out_type, min_calib_range)))  # fmt: skip
 
 
 @composite(name="_contrib_requantize", num_outputs=3)
@@ -223,10 +221,11 @@ def requantize(
 
 
 _shaped(requantize)
-_typed(requantize, (dtypes.INT32,), lambda attrs, data: _levels_of(attrs["out_type"], attrs["min_calib_range"]))
+_typed(requantize, (dtypes.INT32,), lambda data, *, out_type, min_calib_range, **params: (
+    _levels_of(out_type, min_calib_range)))  # fmt: skip
 
 
-@composite(name="_contrib_quantize_asym", num_outputs=3)
+@composite(name="_contrib_quantize_asym", num_outputs=3, output_names=("output", "scale", "shift"))
 def quantize_asym(F, data, *, min_calib_range: float | None = None, max_calib_range: float | None = None):
     """Turn real numbers into 256 levels between two limits, of which zero need not be in the middle.
 
@@ -278,8 +277,7 @@ def asymmetric_levels(data, scale, shift):
 
 
 _shaped(quantize_asym)
-quantize_asym.output_names = lambda attrs, n_inputs=None: ("output", "scale", "shift")
-_typed(quantize_asym, (dtypes.FLOAT32, dtypes.INT8, dtypes.UINT8), lambda attrs, data: dtypes.UINT8)
+_typed(quantize_asym, (dtypes.FLOAT32, dtypes.INT8, dtypes.UINT8), lambda data, **params: dtypes.UINT8)
 
 
 # ---- and back --------------------------------------------------------------------------------------------------------
@@ -304,11 +302,11 @@ def dequantize(F, data, min_range, max_range, *, out_type: Literal["float32"] = 
 
 
 _shaped(dequantize)
-_typed(dequantize, (dtypes.INT8, dtypes.UINT8), lambda attrs, data: dtypes.FLOAT32)
+_typed(dequantize, (dtypes.INT8, dtypes.UINT8), lambda data, **params: dtypes.FLOAT32)
 
 
 # ---- the range that loses least ----------------------------------------------------------------------------------------
-@kernel(name="_contrib_calibrate_entropy", num_outputs=2)
+@kernel(name="_contrib_calibrate_entropy", num_outputs=2, output_names=("threshold", "divergence"))
 def calibrate_entropy(hist, hist_edges, *, num_quantized_bins: int = 255):
     """Find the limit of levels that loses the least information (Kullback and Leibler's) of a distribution.
 
@@ -333,7 +331,6 @@ def calibrate_entropy(hist, hist_edges, *, num_quantized_bins: int = 255):
 
 
 calibrate_entropy.shape(lambda hist, edges, **params: [(1,), (1,)])
-calibrate_entropy.output_names = lambda attrs, n_inputs=None: ("threshold", "divergence")
 zero_gradient(calibrate_entropy)
 
 

@@ -6,14 +6,14 @@ Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef`, :mod:`mxop
 from .. import dtypes
 from ..errors import OpTypeError
 from ..opdef import composite, infer, kernel
-from ._shared import Count, compiled, zero_gradient
+from ._shared import Count, compiled, names_of, zero_gradient
 from .matrix import matrix_of
 from .nn import layer_matrix, layer_shapes
 from .quantize import CUT, INT32, ROUNDED, reach_of
 
 
 # ---- the product -----------------------------------------------------------------------------------------------------
-@kernel(name="_integer_layer")
+@kernel(name="_integer_layer", strided=True)
 def integer_layer(data, weight, *, num_hidden: Count, flatten: bool = True):
     """``data @ weight.T`` of int8 or uint8, in int32."""
 
@@ -44,26 +44,24 @@ def _(xp, inputs, outputs, *, num_hidden, flatten):
 
 
 zero_gradient(integer_layer)
-integer_layer.strided = True
 
 
 def _types(op, wanted, result):
-    """Let inputs have one of the types ``wanted(attrs)`` lists for each; outputs have those of `result`."""
+    """Let inputs have one of the types that ``wanted(**params)`` lists for each; outputs have those of `result`."""
 
-    def infer_type(attrs, ins, outs):
-        names, found = op.input_names(attrs, len(ins)), []
-        for name, given, allowed in zip(names, ins, wanted(attrs), strict=True):
+    @op.infer_types
+    def _(ins, outs, **params):
+        names, found = names_of(op, len(ins), params), []
+        for name, given, allowed in zip(names, ins, wanted(**params), strict=False):
             if given != dtypes.UNKNOWN and given not in allowed:
                 expected = " or ".join(dtypes.NAMES[t] for t in allowed)
                 raise OpTypeError(f"operator {op.name}: {name} has dtype {dtypes.NAMES[given]}; expected {expected}")
             found.append(allowed[0] if given == dtypes.UNKNOWN and len(allowed) == 1 else given)
         return found, list(result)
 
-    op.infer_type = infer_type
-
 
 _EIGHT, _FLOAT = (dtypes.INT8, dtypes.UINT8), (dtypes.FLOAT32,)
-_types(integer_layer, lambda attrs: (_EIGHT, _EIGHT), (dtypes.INT32,))
+_types(integer_layer, lambda **params: (_EIGHT, _EIGHT), (dtypes.INT32,))
 
 
 # ---- the layer -------------------------------------------------------------------------------------------------------
@@ -76,7 +74,12 @@ def _reach(F, low, high):
     return F.BlockGrad(reach_of(F, low, high))
 
 
-@composite(name="_contrib_quantized_fully_connected", num_outputs=3, active_inputs=_inputs)
+@composite(
+    name="_contrib_quantized_fully_connected",
+    num_outputs=3,
+    output_names=("output", "min_output", "max_output"),
+    active_inputs=_inputs,
+)
 def quantized_fully_connected(
     F, data, weight, bias, min_data, max_data, min_weight, max_weight, min_bias, max_bias,
     *, num_hidden: Count, no_bias: bool = False, flatten: bool = True,
@@ -139,13 +142,12 @@ def _(ins, outs, **params):
     return [*layer, *limits[:-2]], [*output, *limits[-2:]]
 
 
-quantized_fully_connected.output_names = lambda attrs, n_inputs=None: ("output", "min_output", "max_output")
 _types(
     quantized_fully_connected,
-    lambda attrs: (
+    lambda *, no_bias, **params: (
         _EIGHT,
-        *[(dtypes.INT8,)] * (1 if attrs["no_bias"] else 2),
-        *[_FLOAT] * (4 if attrs["no_bias"] else 6),
+        *[(dtypes.INT8,)] * (1 if no_bias else 2),
+        *[_FLOAT] * (4 if no_bias else 6),
     ),
     (dtypes.INT32, dtypes.FLOAT32, dtypes.FLOAT32),
 )

@@ -429,7 +429,14 @@ def random_generalized_negative_binomial_like(F, data, *, mu: float = 1.0, alpha
     return F._mixed_poisson_as(data, key_for(F, data), alpha=1 / alpha, beta=alpha * mu)
 
 
-@composite(name="Dropout", aliases=("_npx_dropout",), random=True, num_outputs=2, visible_outputs=1)
+@composite(
+    name="Dropout",
+    aliases=("_npx_dropout",),
+    random=True,
+    num_outputs=2,
+    visible_outputs=1,
+    output_names=("output", "mask"),
+)
 def dropout(
     F,
     data,
@@ -463,9 +470,6 @@ def dropout(
     """
     drops = p > 0 and (is_train or mode == "always")
     return [_some(F, data, p, axes) if drops else F.identity(data)] * 2  # MXNet counts a mask, which nobody can read
-
-
-dropout.output_names = lambda attrs, n_inputs=None: ("output", "mask")
 
 
 def _some(F, data, p, axes):

@@ -85,7 +85,11 @@ def square_sum(data):
 
 
 @reduction(
-    lambda *, ord, out_dtype: "add" if ord == 1 else "hypot", exclude=False, wide=True, aliases=("_sparse_norm",)
+    lambda *, ord, out_dtype: "add" if ord == 1 else "hypot",
+    exclude=False,
+    wide=True,
+    aliases=("_sparse_norm",),
+    param_order=("ord", "axis", "out_dtype", "keepdims"),  # MXNet's, for those who give them by place
 )
 def norm(data, *, ord: Literal[1, 2] = 2, out_dtype: DType | None = None):
     """Norm along axes: the square root of the sum of squares, or the sum of magnitudes.
@@ -110,9 +114,6 @@ def norm(data, *, ord: Literal[1, 2] = 2, out_dtype: DType | None = None):
     [5.0, 2.0]
     """
     return F.abs(data) if ord == 1 else data
-
-
-norm.param_order = ("ord", "axis", "out_dtype", "keepdims")  # MXNet's, for those who give them by place
 
 
 @norm.gradient  # not the derivative of the magnitudes, which loses the second order where an element is 0
@@ -357,7 +358,7 @@ def largest_at(data, *, axis: int):
     """
 
 
-largest_at.infer_type = lambda attrs, ins, outs: (ins, [dtypes.INT64])
+largest_at.infer_types(lambda ins, outs, **params: (ins, [dtypes.INT64]))
 _position(largest_at, "argmax")
 _position(argmax, "argmax")
 _position(argmin, "argmin")

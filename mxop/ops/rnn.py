@@ -118,6 +118,7 @@ def _inputs(*, mode, use_sequence_length, **params):
     random=True,
     active_inputs=_inputs,
     num_outputs=lambda *, mode, state_outputs, **params: 1 + (1 + (mode == "lstm")) * state_outputs,
+    output_names=("output", "state_output", "statecell_output"),
 )
 def RNN(
     F,
@@ -201,9 +202,6 @@ def RNN(
             last.append(new)
         data = F.concat(*outs, dim=2) if len(outs) > 1 else outs[0]
     return [data, *(F.stack(*s, axis=0) for s in zip(*last, strict=True))] if state_outputs else [data]
-
-
-RNN.output_names = lambda attrs, n_inputs=None: ("output", "state_output", "statecell_output")[: RNN.num_outputs(attrs)]
 
 
 def _steps(n):

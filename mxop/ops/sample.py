@@ -233,7 +233,7 @@ def _(ins, outs):
     return [sums, value], [out]
 
 
-first_above.infer_type = lambda attrs, ins, outs: (ins, [dtypes.INT64])
+first_above.infer_types(lambda ins, outs, **params: (ins, [dtypes.INT64]))
 zero_gradient(first_above)
 
 

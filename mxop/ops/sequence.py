@@ -98,7 +98,7 @@ def _rows_shape(data, length, *, axis, last):
 
 sequence_rows.shape(_rows_shape)
 both_ways(sequence_rows, _rows_shape)
-sequence_rows.infer_type = lambda attrs, ins, outs: (ins, [dtypes.INT64])
+sequence_rows.infer_types(lambda ins, outs, **params: (ins, [dtypes.INT64]))
 zero_gradient(sequence_rows)
 
 

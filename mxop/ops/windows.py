@@ -123,7 +123,7 @@ def transposed(F, data, axes, back=False):
 
 
 # ---- the pair -------------------------------------------------------------------------------------------------------
-@kernel(name="_windows")
+@kernel(name="_windows", made_again=True)  # a window for each element: as many times larger as the kernel has elements
 def windows(
     data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), count: Count = "valid",
     fill: float = 0.0,
@@ -152,9 +152,6 @@ def windows_sum(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), 
     >>> mx.nd._internal._windows_sum(x, kernel=(2,)).asnumpy().tolist()
     [[[1.0, 5.0, 4.0]]]
     """
-
-
-windows.made_again = True  # a window for each element: as many times larger as the kernel has elements
 
 
 def _windows_shape(data, *, kernel, stride, dilate, pad, count, fill=0.0):
