@@ -64,7 +64,7 @@ def leave_out(app: Any, what: str, name: str, found: object, skip: bool, options
 
 
 def prepare(app: Any, what: str, name: str, found: object, options: Any, lines: list[str]) -> None:
-    """Take out what docstrings say to those who work on the package: what a module may import."""
+    """Take out docstrings of modules, whose page says what they are for; list the operators that are methods."""
     if what == "module":
         lines.clear()  # the page says what the module is for
     elif what == "class" and name in ("mxop.nd.NDArray", "mxop.sym.Symbol"):
@@ -86,8 +86,7 @@ def add_other_modules(app: Any, page: str, source: list[str]) -> None:
     if page == "api/others":
         for name, module in modules_without_a_page().items():
             first = (inspect.getdoc(module) or "").partition("\n\n")[0]
-            told = re.sub(r"\s*\b(May import|Imports)\b.*", "", first, flags=re.S).replace("``", "`")
-            source[0] += f"\n## mx.{name}\n\n{told}\n\n```{{eval-rst}}\n"
+            source[0] += f"\n## mx.{name}\n\n{first.replace('``', '`')}\n\n```{{eval-rst}}\n"
             source[0] += f".. automodule:: {module.__name__}\n   :members:\n   :imported-members:\n```\n"
 
 

@@ -3,7 +3,7 @@
 ``python -m`` puts the current folder first on the path.  In a fresh clone, ``python -m pip install .`` builds mxop into
 site-packages, and ``python -m mxop`` or ``python -m pytest`` in that folder would then meet the sources, which cannot run.
 So a source tree that was not built in place hands over to the copy that was installed.  A tree that was built in place
-(``pip install -e .``) is used as it is, and an installed package never gets here.  Imports nothing of mxop.
+(``pip install -e .``) is used as it is, and an installed package never gets here.
 """
 
 from __future__ import annotations

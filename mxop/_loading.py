@@ -1,4 +1,4 @@
-"""Loads the compiled modules, before anything else of the package.  Imports :mod:`._installed`."""
+"""Loads the compiled modules, before anything else of the package."""
 
 from __future__ import annotations
 

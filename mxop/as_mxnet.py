@@ -1,7 +1,7 @@
 """Lets programs written for MXNet import mxop under MXNet's name.
 
 After :func:`install_as_mxnet`, ``import mxnet as mx``, ``from mxnet import nd`` and ``from mxnet.metric import Accuracy`` give
-the modules of mxop themselves.  Imports :mod:`.errors` and :mod:`.libinfo`.
+the modules of mxop themselves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attributes that symbols made inside a ``with`` block get.  Imports :mod:`.errors`, :mod:`.missing`, :mod:`.per_thread`."""
+"""Attributes that symbols made inside a ``with`` block get."""
 
 from __future__ import annotations
 

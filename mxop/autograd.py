@@ -2,7 +2,7 @@
 
 Recording belongs to a thread.  ``with autograd.record():`` notes calls on arrays that descend from variables (see
 ``attach_grad``); ``backward`` stores gradients in the variables, ``grad`` returns them, and with ``create_graph=True``
-their own calls are noted too.  May import :mod:`mxop._core`.
+their own calls are noted too.
 """
 
 from __future__ import annotations

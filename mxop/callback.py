@@ -1,4 +1,4 @@
-"""``mx.callback``: what loops of training call at the end of batches and epochs.  May import :mod:`.checkpoints`."""
+"""``mx.callback``: what loops of training call at the end of batches and epochs."""
 
 from __future__ import annotations
 

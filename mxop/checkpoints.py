@@ -1,7 +1,4 @@
-"""Checkpoints: a symbol beside the parameters of an epoch, in files.
-
-May import :mod:`mxop.ndarray`, :mod:`mxop.symbol`.
-"""
+"""Checkpoints: a symbol beside the parameters of an epoch, in files."""
 
 from __future__ import annotations
 

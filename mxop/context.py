@@ -1,7 +1,4 @@
-"""Devices: where arrays live and operators run; memory statistics and threads.
-
-May import :mod:`mxop._kernels`, :mod:`mxop.per_thread` and :mod:`mxop.errors`.
-"""
+"""Devices: where arrays live and operators run; memory statistics and threads."""
 
 from __future__ import annotations
 

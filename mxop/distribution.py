@@ -1,7 +1,7 @@
 """What the distribution is called, and its version: the name that pip knows, which is not the name that is imported.
 
 On the package index, ``mxop`` belongs to another project, whose package has the same import name.  So whatever tells a
-user to install something, and whatever asks for metadata, takes the name from here.  Imports nothing.
+user to install something, and whatever asks for metadata, takes the name from here.
 """
 
 from __future__ import annotations

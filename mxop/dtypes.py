@@ -1,7 +1,4 @@
-"""Element types: MXNet's type codes, NumPy's dtypes, and the type in which formulas are computed.
-
-Imports NumPy only (and ml_dtypes, when it is there, for bfloat16).
-"""
+"""Element types: MXNet's type codes, NumPy's dtypes, and the type in which formulas are computed."""
 
 from __future__ import annotations
 

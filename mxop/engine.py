@@ -1,7 +1,6 @@
 """``mx.engine``: how many calls run as one.
 
 What a large elementwise call returns is computed when somebody reads it, in one pass with the calls that it is made of.
-Imports :mod:`mxop._core` and :mod:`.missing`.
 """
 
 from __future__ import annotations

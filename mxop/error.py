@@ -1,4 +1,4 @@
-"""``mx.error``: the error classes that MXNet keeps apart; those of mxop are in :mod:`.errors`.  Imports :mod:`.errors`."""
+"""``mx.error``: the error classes that MXNet keeps apart; those of mxop are in :mod:`.errors`."""
 
 from __future__ import annotations
 

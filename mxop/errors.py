@@ -1,4 +1,4 @@
-"""Every error that mxop raises on purpose.  Imports nothing.
+"""Every error that mxop raises on purpose.
 
 ``MXNetError`` is what MXNet 1.x code catches.  The subclasses are also the Python error that fits, so that
 ``except TypeError`` works as well as ``except mx.MXNetError``.

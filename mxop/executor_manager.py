@@ -1,7 +1,4 @@
-"""``mx.executor_manager``: a batch cut into slices, one executor for each, as MXNet's first loops of training have it.
-
-May import :mod:`mxop.ndarray`, :mod:`mxop.io`; executors come from the symbols that are given.
-"""
+"""``mx.executor_manager``: a batch cut into slices, one executor for each, as MXNet's first loops of training have it."""
 
 from __future__ import annotations
 

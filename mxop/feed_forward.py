@@ -1,7 +1,4 @@
-"""``mx.model.FeedForward``: a symbol trained, tried and kept with one object, as MXNet's oldest programs do it.
-
-May import :mod:`.callback`, :mod:`.checkpoints`, :mod:`.io`, :mod:`.kvstore`, :mod:`.metric`, :mod:`.optimizer`.
-"""
+"""``mx.model.FeedForward``: a symbol trained, tried and kept with one object, as MXNet's oldest programs do it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of files, where files are kept, the system's errors about files as errors of mxop.  Imports :mod:`mxop.errors` only."""
+"""Names of files, where files are kept, the system's errors about files as errors of mxop."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The generators of random numbers, one for each device: what is kept of one is a seed and how many draws it gave.
 
 A call of an operator that draws takes one key when it runs; all its numbers follow from that key by counting (see
-``mxop_random.h``).  Keys of one seed are all different.  Imports nothing of mxop.
+``mxop_random.h``).  Keys of one seed are all different.
 """
 
 from __future__ import annotations

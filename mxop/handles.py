@@ -1,4 +1,4 @@
-"""What ``x.handle`` of arrays, symbols and executors is, for programs that compare and hand it on.  Imports nothing of mxop."""
+"""What ``x.handle`` of arrays, symbols and executors is, for programs that compare and hand it on."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """``mx.init``: first values of parameters, chosen by the parameters' names.
 
 An initializer is called with a name (an :class:`InitDesc`, which may carry the variable's attributes) and the array to fill.
-May import :mod:`.registry`, :mod:`.random` and :mod:`mxop.ndarray`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``mx.libinfo``: the version of MXNet whose names and meaning these are, and where headers lie.  Imports :mod:`.missing`."""
+"""``mx.libinfo``: the version of MXNet whose names and meaning these are, and where headers lie."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mx.log``: Python's logging, with messages that begin with level, time, process and place.  Imports :mod:`.missing`."""
+"""``mx.log``: Python's logging, with messages that begin with level, time, process and place."""
 
 from __future__ import annotations
 

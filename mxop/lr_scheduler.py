@@ -1,4 +1,4 @@
-"""``mx.lr_scheduler``: learning rates as functions of the number of updates.  Imports :mod:`.errors` and :mod:`.missing`.
+"""``mx.lr_scheduler``: learning rates as functions of the number of updates.
 
 A scheduler is asked with growing numbers; MXNet's keep the rate as ``base_lr``, which optimizers may set.
 """

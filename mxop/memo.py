@@ -1,4 +1,4 @@
-"""What was computed once is kept, in dictionaries that stay bounded.  Imports nothing."""
+"""What was computed once is kept, in dictionaries that stay bounded."""
 
 from __future__ import annotations
 

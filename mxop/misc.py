@@ -1,4 +1,4 @@
-"""``mx.misc``: the schedulers of MXNet's first programs, which do without warm-up and state.  Imports :mod:`.errors`."""
+"""``mx.misc``: the schedulers of MXNet's first programs, which do without warm-up and state."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Names that are not there: what MXNet has and mxop does not have yet, else what may have been meant.
 
 Every lookup that fails (in a module, a namespace of operators, an array, a symbol, a file) makes its error here.  No
-suggestion is a name that MXNet gives to something else, nor hidden.  Imports :mod:`.errors` and :mod:`.mxnet_names`.
+suggestion is a name that MXNet gives to something else, nor hidden.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""``mx.model``: checkpoints, and :class:`FeedForward`, where MXNet has them.
-
-May import :mod:`.callback`, :mod:`.checkpoints`; on use :mod:`.feed_forward`, :mod:`.kvstore`.
-"""
+"""``mx.model``: checkpoints, and :class:`FeedForward`, where MXNet has them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``mx.monitor``: numbers about what flows through executors, every so many batches.
-
-May import :mod:`mxop.ndarray`, :mod:`mxop.errors`.
-"""
+"""``mx.monitor``: numbers about what flows through executors, every so many batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names for symbols that were not given one.  Imports :mod:`.missing` and :mod:`.per_thread`."""
+"""Names for symbols that were not given one."""
 
 from __future__ import annotations
 

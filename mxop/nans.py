@@ -1,7 +1,4 @@
-"""Where a NaN came from: results are looked at, call by call, and the first that holds one is an error.
-
-May import :mod:`mxop._core`, :mod:`mxop.errors`, :mod:`mxop.formula` and :mod:`mxop.opdef`.
-"""
+"""Where a NaN came from: results are looked at, call by call, and the first that holds one is an error."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What the functions of control flow take and return: nested lists of arrays or symbols, and loops that keep their form.
-
-Imports :mod:`.errors`.
-"""
+"""What the functions of control flow take and return: nested lists of arrays or symbols, and loops that keep their form."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What is in force in a thread: the current scope of attributes, manager of names, device.
 
 MXNet lets programs read and assign it at the class (``AttrScope.current``, ``Context.default_ctx``, and
-``AttrScope._current.value``); :func:`showing` makes the metaclass that does so.  Imports :mod:`mxop.errors` only.
+``AttrScope._current.value``); :func:`showing` makes the metaclass that does so.
 """
 
 from __future__ import annotations

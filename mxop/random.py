@@ -1,7 +1,4 @@
-"""``mx.random``: the seed of random numbers, and MXNet's functions that draw, which are those of ``mx.nd.random``.
-
-May import :mod:`.context`, :mod:`.generators`, :mod:`.errors`, :mod:`.missing`, :mod:`mxop._core` and :mod:`mxop.ndarray`.
-"""
+"""``mx.random``: the seed of random numbers, and MXNet's functions that draw, which are those of ``mx.nd.random``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mx.recordio``: files of records, one after the other or by key.  May import :mod:`mxop.files`, :mod:`mxop.errors`.
+"""``mx.recordio``: files of records, one after the other or by key.
 
 A record is a magic word, a word with its length in the lower 29 bits, its bytes, and zeros up to a multiple of four.  Where
 the magic word is among the bytes, at such a multiple, the record is cut there, and the upper bits say which part this is.

@@ -1,7 +1,4 @@
-"""``mx.registry``: classes that are made by name, as initializers, metrics and optimizers are.
-
-Imports :mod:`.errors` and :mod:`.missing`.
-"""
+"""``mx.registry``: classes that are made by name, as initializers, metrics and optimizers are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mx.rtc``: CUDA kernels that are compiled while a program runs, by CuPy.  May import :mod:`mxop._gpu`."""
+"""``mx.rtc``: CUDA kernels that are compiled while a program runs, by CuPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mx.runtime``: what this package can do on this machine, by MXNet's names.  Imports :mod:`.context` and :mod:`.missing`."""
+"""``mx.runtime``: what this package can do on this machine, by MXNet's names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """MXNet's Python functions that draw random numbers: ``mx.nd.random.uniform``, ``mx.sym.random.randn``...
 
 They differ from the operators in defaults and in names of parameters, and choose the operator by what they are given:
-numbers, or arrays with a parameter for each element.  May import :mod:`.context` and :mod:`.errors`.
+numbers, or arrays with a parameter for each element.
 """
 
 from __future__ import annotations

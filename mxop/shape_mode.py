@@ -1,7 +1,7 @@
 """Whether shapes have NumPy's meaning: the switch behind ``mx.np_shape``, one for each thread, as in MXNet.
 
 With it, ``()`` is the shape of a scalar and 0 a size; without, ``()`` and 0 are MXNet's words for "unknown".  Whoever asks
-for a shape's meaning asks here.  Imports nothing of mxop.
+for a shape's meaning asks here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``mx.util``: NumPy's meaning of shapes, and small helpers, with the names of MXNet 1.x.
 
 With NumPy shapes, ``()`` is the shape of a scalar, so that a full reduction gives ``()`` instead of MXNet's ``(1,)``.
-Each thread has a switch of its own.  May import :mod:`mxop.shape_mode`, :mod:`mxop.context` and :mod:`mxop.errors`.
+Each thread has a switch of its own.
 """
 
 from __future__ import annotations

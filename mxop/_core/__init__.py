@@ -1,1 +1,1 @@
-"""Arrays, dispatch and the tape, compiled.  May import :mod:`mxop._kernels`, :mod:`mxop.opdef` and what is below them."""
+"""Arrays, dispatch and the tape, compiled."""

@@ -2,7 +2,6 @@
 
 ``Array`` is the base of :class:`mxop.nd.NDArray`; ``Node`` is where an array came from while autograd records.
 Memory is reached through :func:`read_pointer` and :func:`write_pointer` only.
-May import :mod:`mxop._kernels.memory` and :mod:`mxop.dtypes`.
 """
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize

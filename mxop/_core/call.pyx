@@ -2,7 +2,6 @@
 
 A call may be prepared for *stand-ins*, arrays at addresses that no memory has.  :meth:`Places.note` finds every pointer of a
 call into a stand-in; :meth:`Places.run` puts pointers into real arrays there, and runs the calls.
-May import :mod:`.array`, :mod:`.later` and the pool.
 """
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, realloc

@@ -1,6 +1,6 @@
 """The chain rule at one call: its operator's rule is asked, and what is wrong in the answer is said.
 
-The tape and the graph layer walk over calls, each in its own order, and ask here.  May import :mod:`.array`.
+The tape and the graph layer walk over calls, each in its own order, and ask here.
 """
 from mxop._core.array cimport Array
 

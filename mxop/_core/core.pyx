@@ -1,7 +1,7 @@
 """``NDArray``: the array that users hold.
 
 Arithmetic is here, because its cost is what people feel; what is not hot lives in :mod:`mxop.ndarray` and is attached to
-the class there.  May import :mod:`.array`, :mod:`.dispatch`, :mod:`.tape`.
+the class there.
 """
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject, PyTypeObject
 

@@ -2,8 +2,6 @@
 
 The callable behind ``mx.nd.f`` is :class:`OpFunction`.  Elementwise calls with plain arguments take a short way through
 it; everything else goes through :func:`invoke`.
-May import :mod:`.array`, :mod:`.profile`, :mod:`.recent`, :mod:`.record`, :mod:`.transfer`, :mod:`.elementwise`, :mod:`.kinds`,
-:mod:`mxop._kernels`, :mod:`mxop.opdef`.
 """
 from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset

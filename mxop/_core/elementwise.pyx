@@ -1,7 +1,6 @@
 """Elementwise calls: from arrays and parameter values to one run of a program.
 
-Small calls on plain arrays take a way without any set-up.  May import :mod:`.array`, :mod:`.later`, :mod:`.launched`, :mod:`.profile`,
-:mod:`.recent`, :mod:`.record`, :mod:`.transfer`.
+Small calls on plain arrays take a way without any set-up.
 """
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF

@@ -1,7 +1,7 @@
 """Runs code of users: operators from outside, and kernels.  History and what was left unwritten are dealt with around it.
 
 What such code leaves unwritten is zero, never what lay in the memory before; where an output must be written, a
-:class:`Watch` tells whether it was.  May import :mod:`.array`, :mod:`.record`, :mod:`.results`, :mod:`.transfer`.
+:class:`Watch` tells whether it was.
 """
 from mxop._core.array cimport Array, Forward, Watch, detached, read_pointer, touch
 from mxop._core.record cimport is_training, set_recording

@@ -1,7 +1,4 @@
-"""Compiled work and the formula that comes next, as one call: it is computed of each part of a large result while that is near.
-
-May import :mod:`.call`, :mod:`.prepare`, :mod:`.steps`, :mod:`.transfer`.
-"""
+"""Compiled work and the formula that comes next, as one call: it is computed of each part of a large result while that is near."""
 from mxop._core.array cimport Array
 from mxop._core.call cimport Call, Places
 from mxop._core.prepare cimport MOST_PLACES, ProgramCall

@@ -1,8 +1,6 @@
 """How an operator of each kind runs on arrays: infer, allocate, run, record.
 
 Formulas have their own module, :mod:`.elementwise`; which kind it is, and what is done around it, is for :mod:`.dispatch`.
-May import :mod:`.array`, :mod:`.external`, :mod:`.launched`, :mod:`.plans`, :mod:`.prepared`, :mod:`.recent`, :mod:`.record`, :mod:`.reductions`,
-:mod:`.results`, :mod:`.transfer`, :mod:`mxop.opdef`.
 """
 from cpython.object cimport PyObject
 

@@ -4,8 +4,6 @@ A large elementwise call checks its arguments, takes memory for its results, and
 :class:`Later`.  Whoever reads such a block (:func:`mxop._core.array.read_pointer`) first lets the chain of calls behind it run
 as one program.  What nobody holds by then is computed in registers and never stored.  Whoever writes to a block that calls
 still have to read lets these run before.  So every array holds what it would hold if each call had run where it was made.
-
-May import :mod:`.array`, :mod:`mxop.formula` and :mod:`mxop._kernels`.
 """
 cimport cython
 from cpython.object cimport PyObject

@@ -1,7 +1,4 @@
-"""Kernels on a GPU without Python in between: of calls like one before, and of calls that were prepared.
-
-May import :mod:`.array`, :mod:`.call`; what is launched is made by :mod:`mxop._gpu`.
-"""
+"""Kernels on a GPU without Python in between: of calls like one before, and of calls that were prepared."""
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.object cimport PyObject
 from libc.stdlib cimport calloc, free

@@ -3,7 +3,6 @@
 A body is a list of calls that were prepared for stand-ins (:mod:`.call`).  A step moves pointers and executes the calls:
 inputs and outputs that have a slice for each step move by a stride, states go to and fro between two places.  What compiled work
 can make ready of an operand that is the same for all steps (a product packs its right matrix) is made ready once.
-May import :mod:`.array`, :mod:`.call`, :mod:`.profile`, :mod:`.steps`, :mod:`.transfer` and the pool.
 """
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t

@@ -2,7 +2,6 @@
 
 What is the same from call to call is made once: the parameters (:class:`Bound`), the shapes and types that were inferred
 (:class:`Plan`) and the C structures (:class:`Frame`).  Everything that a library returns is checked before it is used.
-May import :mod:`.array`, :mod:`.external`, :mod:`.record`, :mod:`.transfer`, :mod:`.native_host`.
 """
 cimport cython
 from cpython.object cimport PyObject

@@ -1,7 +1,6 @@
 """Graph passes and partitioners of compiled libraries, over the C ABI of ``mxop/include/mxop/abi.h``.
 
 Graphs cross as MXNet's JSON; what they become is for :mod:`mxop.library`.
-May import :mod:`.array`, :mod:`.native_host`.
 """
 cimport cython
 from libc.stdint cimport int32_t, int64_t

@@ -1,7 +1,4 @@
-"""What mxop offers to compiled libraries, and how what they hand over is read.
-
-May import nothing of mxop but its errors.
-"""
+"""What mxop offers to compiled libraries, and how what they hand over is read."""
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 from cpython.object cimport PyObject

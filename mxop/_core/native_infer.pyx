@@ -1,7 +1,4 @@
-"""Inference of a library's operators: shapes and types go to the library and come back, and are checked.
-
-May import :mod:`.native`.
-"""
+"""Inference of a library's operators: shapes and types go to the library and come back, and are checked."""
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 

@@ -1,7 +1,4 @@
-"""What a compiled library has: read from the table that its entry point returns.
-
-May import :mod:`.native`, :mod:`.native_graph`, :mod:`.native_host`.
-"""
+"""What a compiled library has: read from the table that its entry point returns."""
 from libc.stdint cimport int32_t
 
 from mxop._core.abi cimport MXOP_ABI_VERSION, MXOPEntry, MXOPHost, MXOPLibrary

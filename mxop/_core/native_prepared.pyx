@@ -1,7 +1,4 @@
-"""Calls of a library's operators on fixed arrays, for executors: the C structures are filled once.
-
-May import :mod:`.native`, :mod:`.call`, :mod:`.results`.
-"""
+"""Calls of a library's operators on fixed arrays, for executors: the C structures are filled once."""
 from mxop._core.array cimport Array, alloc_like
 from mxop._core.call cimport Call
 from mxop._core.native cimport Bound, Frame

@@ -2,7 +2,6 @@
 
 Composites that are called on arrays run this way, and functions marked with ``mx.graph.compiled``.  :mod:`mxop.graph.traced`
 makes the plans; from the call to the work of the operators inside there is no Python.
-May import :mod:`.array`, :mod:`.call`, :mod:`.launched`, :mod:`.recent`, :mod:`.record`, :mod:`.results`, :mod:`.transfer`.
 """
 from collections import OrderedDict
 

@@ -1,7 +1,6 @@
 """Calls that are made ready once and run many times: what executors are made of.
 
 Inference, checks and allocation happen when a call is prepared; running it is a program on fixed operands, without Python.
-May import :mod:`.array`, :mod:`.dispatch`, :mod:`.profile`.
 """
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy

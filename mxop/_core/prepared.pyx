@@ -1,7 +1,6 @@
 """Reductions, views and kernels made ready: what can be found out when an executor is bound is not asked again.
 
 Kernels that say what they do in steps are made ready for calls on arrays, too: once for arrays of the same shapes and types.
-May import :mod:`.array`, :mod:`.external`, :mod:`.recent`, :mod:`.reductions`, :mod:`.steps`, :mod:`.transfer`, :mod:`mxop.opdef`.
 """
 from mxop._core.array cimport Array, alloc_like, detached, host_reads, view_of, write_pointer
 from mxop._core.call cimport Call, Places

@@ -2,7 +2,6 @@
 
 Every place that can be timed tests one C integer, ``flags``, which is 0 while the profiler does not run.  All of this
 happens with the GIL held, so one list serves all threads, and its events are in the order of their ends.
-May import :mod:`mxop._kernels.memory`.
 """
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF

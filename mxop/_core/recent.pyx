@@ -1,7 +1,4 @@
-"""What calls found out, for calls like them: dictionaries, before which the latest answers are compared without making a key.
-
-May import :mod:`.array`.
-"""
+"""What calls found out, for calls like them: dictionaries, before which the latest answers are compared without making a key."""
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM

@@ -1,7 +1,4 @@
-"""Recording: the state of each thread, and the nodes that note where arrays came from.
-
-May import :mod:`.array`.
-"""
+"""Recording: the state of each thread, and the nodes that note where arrays came from."""
 from mxop._core.array cimport (
     Array, Node, Reading, detached, has_history, is_making, reading_of, settle_results, shape_of, stamp_now,
 )

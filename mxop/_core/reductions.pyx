@@ -1,7 +1,4 @@
-"""Reductions on the CPU: a program on each element, a combination of the values, a program on each result.
-
-May import :mod:`.array`, :mod:`.call`, :mod:`.transfer`, :mod:`mxop._kernels`, :mod:`mxop.opdef`.
-"""
+"""Reductions on the CPU: a program on each element, a combination of the values, a program on each result."""
 from mxop._core.array cimport Array, Value, fill_operand, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps

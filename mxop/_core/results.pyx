@@ -2,7 +2,6 @@
 
 Arrays that are given are checked, others are made.  What cannot be written where it belongs (it is to be added, it overlaps
 what is read, or lies in no order) is written *beside*, and copied or added afterwards.
-May import :mod:`.array`, :mod:`.record`, :mod:`.transfer`.
 """
 from libc.string cimport memset
 

@@ -1,7 +1,7 @@
 """What a kernel is prepared as: steps on arrays that run without Python, with memory for what lies between them.
 
 The rule of a kernel (``@op.cpu(prepared=True)``) is handed :class:`Steps` and asks it for copies, for compiled work, for calls
-of other operators, and for temporary arrays.  May import :mod:`.array`, :mod:`.call`, :mod:`.transfer`, :mod:`mxop._kernels`.
+of other operators, and for temporary arrays.
 """
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free

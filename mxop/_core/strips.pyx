@@ -5,7 +5,6 @@ each row, or a sum of all rows.  Threads take blocks of rows; for each block the
 is *local*: it has room for one block of rows, in each thread.  What is one number for a whole row, such as its mean, is a scalar
 to the programs of long rows, which then run row by row.  All rows are added up in float64 in some parts, always the same ones,
 and these in order: the sums do not depend on the threads.
-May import :mod:`.array`, :mod:`.prepare`, :mod:`mxop._kernels`.
 """
 from cpython.object cimport PyObject
 from cython.parallel cimport prange

@@ -3,7 +3,6 @@
 Calls are visited from the latest to the earliest (their serial numbers are a topological order), each when all gradients
 of its outputs have been added up.  Elementwise calls run their backward program directly; others ask their operator for
 its rule.  With ``create_graph`` the gradient's own calls are recorded, which gives every higher order.
-May import :mod:`.array`, :mod:`.chain`, :mod:`.dispatch`, :mod:`.later`, :mod:`.profile`, :mod:`.record`, :mod:`.transfer`.
 """
 from mxop._core.array cimport (
     Array, Node, Reading, alloc_like, changed_by, detached, has_history, host_reads, reading_of, stamp_now, touch, write_pointer,

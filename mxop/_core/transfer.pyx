@@ -1,4 +1,4 @@
-"""Copies between arrays, and whether their memory overlaps.  May import :mod:`.array`."""
+"""Copies between arrays, and whether their memory overlaps."""
 from libc.string cimport memcpy, memset
 
 from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, write_pointer

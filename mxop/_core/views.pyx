@@ -1,7 +1,6 @@
 """What is done to arrays most often, without Python: plain indices, shapes, numbers.
 
 A function here returns None (or False) for what is not plain, or wrong; :mod:`mxop.ndarray` then does it or says why not.
-May import :mod:`.array`, :mod:`.recent`, :mod:`.record`, :mod:`.transfer`.
 """
 cimport numpy as cnp
 from cpython.exc cimport PyErr_Clear

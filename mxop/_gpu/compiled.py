@@ -1,7 +1,7 @@
 """CUDA text compiled by NVRTC, CuPy's door to it, and loaded.
 
 CuPy's makers of kernels add an option of their own, which flushes subnormal numbers to zero, and address memory element by
-element; here the text is compiled as it is.  Imports :mod:`.device` and :mod:`.text`.
+element; here the text is compiled as it is.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """GPU arrays: finding CuPy and a device, making arrays there, and moving them.
 
 CuPy is imported on first use; :func:`require` says exactly what is missing.  Functions that take or return an ``NDArray``
-say so, all others deal in CuPy's arrays.  May import :mod:`mxop._core`, :mod:`mxop.dtypes` and :mod:`mxop.errors`.
+say so, all others deal in CuPy's arrays.
 """
 
 from __future__ import annotations

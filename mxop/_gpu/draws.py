@@ -1,6 +1,6 @@
 """The CUDA text of what draws random numbers: the same words as the CPU's, one element at a time.
 
-Philox, and the distributions that need rejection, are the text of ``mxop_samplers.h``.  Imports nothing of mxop.
+Philox, and the distributions that need rejection, are the text of ``mxop_samplers.h``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Kernels from formulas: compiled on first use, kept, and launched on CuPy's arrays.
-
-May import :mod:`.text`, :mod:`.reductions`, :mod:`.layout`, :mod:`.compiled`, :mod:`.device`, :mod:`mxop.formula`,
-:mod:`mxop.opdef` and :mod:`mxop.dtypes`.
-"""
+"""Kernels from formulas: compiled on first use, kept, and launched on CuPy's arrays."""
 
 from __future__ import annotations
 

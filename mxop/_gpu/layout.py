@@ -1,7 +1,4 @@
-"""Where the elements of operands lie, as kernels go through them: as few dimensions as can be, and whole words where they may.
-
-Imports nothing of mxop.
-"""
+"""Where the elements of operands lie, as kernels go through them: in few dimensions, and in whole words where they may."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Each entry of :data:`FUNCTIONS` is one definition with what it needs; a kernel's source holds only what its text mentions.
 They are templates over float and double; float16 never gets here, it is computed in float32.  Nothing here is fast math:
-NaN, infinities and the sign of zero carry meaning.  Imports :mod:`.draws`.
+NaN, infinities and the sign of zero carry meaning.
 """
 
 from __future__ import annotations

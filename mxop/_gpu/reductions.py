@@ -1,7 +1,4 @@
-"""Reductions as CUDA text: kernels in which the threads of a block share the elements of results.
-
-May import :mod:`.text`, :mod:`.layout`, :mod:`mxop.formula`, :mod:`mxop.opdef` and :mod:`mxop.dtypes`.
-"""
+"""Reductions as CUDA text: kernels in which the threads of a block share the elements of results."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Calls on GPU arrays: what :mod:`mxop._core` hands over when the first input of a call lies on a GPU.
 
-Everything takes and returns NDArrays.  May import :mod:`.launch`, :mod:`.device`, :mod:`mxop._core` and :mod:`mxop.opdef`.
+Everything takes and returns NDArrays.
 """
 
 from __future__ import annotations

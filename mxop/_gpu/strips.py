@@ -2,8 +2,6 @@
 
 What only later stages read stays with the block: a number of a row in the registers of the threads that share it, rows in
 shared memory, or, where they are too long for that, in memory of their own.
-May import :mod:`.text`, :mod:`.layout`, :mod:`.launch`, :mod:`.reductions`, :mod:`.compiled`, :mod:`.device`,
-:mod:`mxop.formula` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations

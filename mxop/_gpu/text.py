@@ -2,7 +2,6 @@
 
 The operation of an :class:`ElementwiseText` serves both the kernels that run, :meth:`ElementwiseText.kernel`, written for how
 their operands lie, and :meth:`ElementwiseText.standalone`, which a person reads.
-May import :mod:`mxop.formula`, :mod:`mxop.opdef`, :mod:`mxop.dtypes` and :mod:`.preamble`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
 """The CPU: memory, the blocked interpreter, reductions, products.  Cython, ``nogil``, ``prange``.
 
-Nothing here knows operators; formulas arrive as programs.  May import NumPy, nothing of mxop.
+Nothing here knows operators; formulas arrive as programs.
 """

@@ -1,7 +1,6 @@
 """What goes along one axis of arrays seen as ``(outer, n, inner)``: where extremes are, running sums, and mixtures of elements.
 
 Rows (``inner == 1``) are walked one by one; otherwise neighbouring columns go down the axis together.
-May import its neighbours.
 """
 from cython cimport floating
 from cython.parallel cimport prange

@@ -1,4 +1,4 @@
-"""Products of csr matrices with dense ones, whose rows threads share.  May import its neighbours."""
+"""Products of csr matrices with dense ones, whose rows threads share."""
 
 from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t

@@ -2,7 +2,6 @@
 
 What computes is in the instruction modules (``include/mxop_few.h``).  Threads take bands of images, or whole groups where sums go
 over all images, so results have the same bits with any number of threads.
-May import its neighbours.
 """
 
 from cython.parallel cimport prange

@@ -3,7 +3,7 @@
 Data are seen as ``(outer, n, inner)``.  With *rows*, all of the outer and inner positions share ``m`` indices; with *lanes*
 each has ``m`` of its own, in an index array of ``(outer, m, inner)``.  Indices are read once, in their own type, and checked
 before anything is written.  Each target adds up in the order of the indices whatever the number of threads, so results
-are the same each time.  May import its neighbours.
+are the same each time.
 """
 
 from cython.parallel cimport prange

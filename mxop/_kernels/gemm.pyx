@@ -2,7 +2,6 @@
 
 What multiplies is in the instruction modules (``include/mxop_gemm.h``).  Tiles may be cut by the number of threads, for none
 has an influence on another; sums are cut by sizes alone, so results have the same bits with any number of threads.
-May import its neighbours.
 """
 
 from cython.parallel cimport prange

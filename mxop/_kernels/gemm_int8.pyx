@@ -2,7 +2,6 @@
 
 What multiplies is in the instruction modules (``include/mxop_gemm_int8.h``).  B is packed first, and A widened; then threads take
 tiles of C.  A few rows are multiplied by columns where these lie.
-May import its neighbours.
 """
 
 from cython.parallel cimport prange

@@ -5,8 +5,6 @@ primitive, with arrays or scalars as operands; for common small trees such as mu
 backward formula of every built-in operator that is small enough.  Only single primitives exist for integers.  The loops are
 plain C, not Cython, because the compiler vectorises them only with ``restrict`` and a pragma on the loop, which Cython
 cannot write.
-
-May import :mod:`mxop.formula`, :mod:`mxop.opdef` and :mod:`mxop.ops`; runs before anything is compiled.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The instruction sets: which were built and this machine has, and what the one in use does.
 
-A set is a module beside this one, compiled from one source for one kind of processor.  May import nothing of mxop except those
-modules and mxop.errors.
+A set is a module beside this one, compiled from one source for one kind of processor.
 """
 import os
 

@@ -2,7 +2,7 @@
 
 Threads take runs of blocks.  For each block, inputs that are not plain arrays of the compute type are loaded into
 registers, each instruction is one vectorised loop, and outputs that cannot be written in place are stored from registers
-(casts, ``req='add'``, strides).  May import :mod:`.instruction_sets`, :mod:`.operands`, the pool and the team.
+(casts, ``req='add'``, strides).
 """
 from cython.parallel cimport prange
 from libc.stdlib cimport calloc, free

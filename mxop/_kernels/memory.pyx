@@ -3,7 +3,7 @@
 Blocks are 64-byte aligned and come in size classes, four to each power of two; a freed block waits in its class for the
 next array of that size, because fresh memory costs a page fault per 4 KiB, more than most operators cost themselves.
 The bytes that wait are bounded.  Called with the GIL held, which makes it thread-safe.  Each thread may say that its arrays lie
-elsewhere by default.  May import mxop.errors and mxop.limits.
+elsewhere by default.
 
 With ``MXOP_DEBUG_MEMORY=1`` the pool finds faults instead: fresh memory is NaN (0x7f in integers), guard bytes surround each
 block, a freed block is filled and put off, and damage ends the process with the Python stack.

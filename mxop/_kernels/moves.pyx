@@ -3,7 +3,7 @@
 What both arrays have in common is found first: their axes are merged as far as possible, put in the order of the target's
 memory, and the innermost becomes the element where it is short.  Then one or two axes at a time are moved by a function of
 the instruction set, see ``mxop_move.h``.  Conversions go through a program; if they also transpose, elements are put in order
-first.  May import :mod:`.interp` and :mod:`.memory`.
+first.
 """
 from cython.parallel cimport prange
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t

@@ -1,7 +1,7 @@
 """Arrays as programs see them: elements in the order of an iteration, wherever they lie and of whatever type.
 
 A run of them is read where it is, or loaded into a register (strides, broadcasting and casts happen there and nowhere else),
-and stored from one.  May import :mod:`.instruction_sets`.
+and stored from one.
 """
 from mxop._kernels.instruction_sets cimport BULK, ISA, itemsize_of, mx_load, mx_store
 

@@ -4,7 +4,7 @@ Elements become unsigned words that are ordered as they are (``mxop_order.h``); 
 the key, so no two words are equal, and every way of sorting gives the same stable order.  Short lanes are sorted by a network,
 `MX_LANES` at a time, long ones by quicksort where vectors can be packed (``mxop_order_quick.h``), elsewhere by their digits, least
 significant first, and of a few among many a heap is kept.  Digits of keys of 64 bits are those of their leading bits; then come
-the runs that these leave equal.  May import its neighbours.
+the runs that these leave equal.
 """
 from cython.parallel cimport prange
 from libc.stdint cimport int64_t, uint32_t, uint64_t

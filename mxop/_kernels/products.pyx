@@ -3,7 +3,7 @@
 A row ``x`` with tangents ``g1 ... gm`` stands for the factors ``x[k] + e1 g1[k] + ... + em gm[k]`` in an algebra whose
 ``e`` have square 0.  An element of it has one coefficient for each subset of the ``e``.  The wanted number is the
 coefficient of the full subset in the product of all factors but one: products from the left times products from the
-right, so nothing is divided and zeros are like other numbers.  May import :mod:`.memory`.
+right, so nothing is divided and zeros are like other numbers.
 """
 
 from cython.parallel cimport prange

@@ -4,7 +4,6 @@ Floating point combines in double, so float32 and float16 sums are as good as th
 64 bits.  The order of combination depends on shape and axes, never on the number of threads, nor on whether the elements lie
 beside each other: a view of an array has the result of its copy bit by bit.
 Elements of which nothing is computed are combined where they lie.  The loops are in ``mxop_fold.h``.
-May import :mod:`.interp` and :mod:`.memory`.
 """
 from cython.parallel cimport prange
 from libc.math cimport INFINITY, hypot, sqrt

@@ -1,7 +1,4 @@
-"""The threads that work together: how many, how much work is worth them, that each has a core of its own, and where they begin.
-
-May import nothing of this package but its errors and limits.
-"""
+"""The threads that work together: how many, how much work is worth them, that each has a core of its own, and where they begin."""
 import os
 
 from mxop.errors import OpValueError

@@ -1,7 +1,7 @@
 """What a compiled kernel is made ready as: sizes, types and parameters are settled, and a run is given memory only.
 
 The memory is a table of pointers, inputs first and the output last, each to elements in C order.  A work holds nothing of
-one run: several threads may run it at a time.  May import :mod:`.interp`.
+one run: several threads may run it at a time.
 """
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy

@@ -2,7 +2,6 @@
 
 An optional layer over the ordinary operators: it puts dimensions in order and calls them, so that nothing of it is left in
 what is executed.  Every operator that is elementwise or a reduction is a function here, built-in or a user's.
-May import :mod:`mxop.ndarray`, :mod:`mxop.symbol` and below.
 """
 
 from __future__ import annotations

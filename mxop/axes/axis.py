@@ -1,7 +1,7 @@
 """Axes: named dimensions, and the algebra of ordered sets of them.
 
 An axis is itself and nothing else: two axes of one length, or of one name, are two axes.  So 50 samples never meet 50
-features by accident.  May import :mod:`mxop.errors` only.
+features by accident.
 """
 
 from __future__ import annotations

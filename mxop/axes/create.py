@@ -1,4 +1,4 @@
-"""Tensors made of data, and placeholders; gradients with axes.  May import :mod:`.named_array`, :mod:`.named_symbol`."""
+"""Tensors made of data, and placeholders; gradients with axes."""
 
 from __future__ import annotations
 

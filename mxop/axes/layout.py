@@ -2,7 +2,6 @@
 
 Everything here takes a plain value (NDArray or Symbol) and `F`, the namespace of its operators; values without axes have
 shape ``(1,)``, or ``()`` under ``mx.util.np_shape``.  Lengths are used only where an operator needs them.
-May import :mod:`.axis` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations

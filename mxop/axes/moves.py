@@ -1,7 +1,4 @@
-"""Axes changed without changing elements: order, repetition, other axes of equal length, several as one.
-
-May import :mod:`.tensor`.
-"""
+"""Axes changed without changing elements: order, repetition, other axes of equal length, several as one."""
 
 from __future__ import annotations
 

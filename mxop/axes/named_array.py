@@ -1,4 +1,4 @@
-"""``NamedArray``: an ``NDArray`` with axes.  May import :mod:`.tensor`, :mod:`.slicing`, :mod:`mxop.ndarray`."""
+"""``NamedArray``: an ``NDArray`` with axes."""
 
 from __future__ import annotations
 

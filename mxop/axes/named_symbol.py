@@ -1,4 +1,4 @@
-"""``NamedSymbol``: a ``Symbol`` with axes.  May import :mod:`.tensor`, :mod:`.named_array`, :mod:`mxop.symbol`."""
+"""``NamedSymbol``: a ``Symbol`` with axes."""
 
 from __future__ import annotations
 

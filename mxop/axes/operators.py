@@ -2,7 +2,6 @@
 
 An elementwise operator aligns its inputs by their axes, and its result has all of them, in the order of the inputs.  A
 reduction takes the axes that it runs over, or those that it keeps.  So an operator that a user registers is there at once.
-May import :mod:`.tensor` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``dot``: the product of two tensors, summed over the axes that they have in common.
 
 It becomes one ``dot``, with transposes turned into its flags where that is possible; ``batch_dot`` where common axes are
-kept; a product by name where nothing is summed.  May import :mod:`.tensor` and :mod:`.operators`.
+kept; a product by name where nothing is summed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Parts of tensors, and tensors put together: slices, concatenation, stacks, padding.
 
 A slice of an axis has a variant of the axis: slices of equal length of one axis have one axis, so ``x[1:] - x[:-1]`` are
-differences by name.  May import :mod:`.tensor`.
+differences by name.
 """
 
 from __future__ import annotations

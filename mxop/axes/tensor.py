@@ -2,8 +2,7 @@
 
 A tensor is a plain value (``NDArray`` or ``Symbol``) beside the axes of its dimensions.  Whatever is done to it is done at
 once by ordinary operators on the plain value, so nothing of the axes is left in what is executed.
-The two kinds are in :mod:`.named_array` and :mod:`.named_symbol`.  May import :mod:`.axis`, :mod:`.layout`,
-:mod:`mxop.ndarray` and :mod:`mxop.symbol`.
+The two kinds are in :mod:`.named_array` and :mod:`.named_symbol`.
 """
 
 from __future__ import annotations

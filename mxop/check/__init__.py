@@ -9,7 +9,7 @@
 - ``points``: derivatives at special points, and as symbols
 - ``running``: threads, eager against a bound executor, what composites call
 
-Users reach it as :func:`mxop.test_utils.check_op`.  May import :mod:`mxop.records` and everything below ``mx.nd``.
+Users reach it as :func:`mxop.test_utils.check_op`.
 """
 
 from __future__ import annotations

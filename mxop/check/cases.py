@@ -1,7 +1,4 @@
-"""What :func:`mxop.test_utils.check_op` feeds an operator: cases made from its record, tolerances, comparison.
-
-May import :mod:`mxop.records`, :mod:`mxop.opdef` and :mod:`mxop._core`.
-"""
+"""What :func:`mxop.test_utils.check_op` feeds an operator: cases made from its record, tolerances, comparison."""
 
 from __future__ import annotations
 

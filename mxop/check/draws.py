@@ -1,7 +1,4 @@
-"""Checks of random numbers: they have the distribution that the record says, and no call repeats another.
-
-May import :mod:`.cases`.
-"""
+"""Checks of random numbers: they have the distribution that the record says, and no call repeats another."""
 
 from __future__ import annotations
 

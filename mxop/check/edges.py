@@ -1,7 +1,4 @@
-"""Checks at the edges: shapes with sizes of 0 and 1, NaN and infinities, signed zeros and denormals, bad input.
-
-May import :mod:`.cases` and :mod:`.values`.
-"""
+"""Checks at the edges: shapes with sizes of 0 and 1, NaN and infinities, signed zeros and denormals, bad input."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Checks of gradients: against differences to any order, in every type, for every request, used several times.
-
-May import :mod:`.cases`, :mod:`.edges`, :mod:`.values`, :mod:`mxop.autograd` and the tape.
-"""
+"""Checks of gradients: against differences to any order, in every type, for every request, used several times."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Checks of inference: shapes and types are completed in both directions, never wrongly, and contradictions are refused.
-
-May import :mod:`.cases` and :mod:`mxop.opdef`.
-"""
+"""Checks of inference: shapes and types are completed in both directions, never wrongly, and contradictions are refused."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Derivatives of formulas at special points, and as symbols: what random points in a domain do not meet.
-
-May import :mod:`.cases`, :mod:`.gradients` and :mod:`mxop.graph`.
-"""
+"""Derivatives of formulas at special points, and as symbols: what random points in a domain do not meet."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Checks of how a call runs: the same bits over any number of threads, eager against a bound executor; what composites call.
-
-May import :mod:`.cases`, :mod:`.gradients` and, when it is there, :mod:`mxop.symbol`.
-"""
+"""Checks of how a call runs: the same bits over any number of threads, eager against a bound executor; what composites call."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Checks of one call: values, types, states, requests, overlap, strides, alignment.
-
-May import :mod:`.cases`.
-"""
+"""Checks of one call: values, types, states, requests, overlap, strides, alignment."""
 
 from __future__ import annotations
 

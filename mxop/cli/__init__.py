@@ -1,6 +1,6 @@
 """The commands of ``python -m mxop``: one file each.
 
-Commands import what they need when they run, so that ``--help`` is quick.  May import everything else in the package.
+Commands import what they need when they run, so that ``--help`` is quick.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """``mx.contrib``: ``nd.contrib`` and ``sym.contrib`` under MXNet's other names, and modules of its own.
 
 :mod:`.autograd` is MXNet's first interface, :mod:`.text` has tokens and their vectors, :mod:`.io` loaders as iterators.
-May import :mod:`mxop.ndarray`, :mod:`mxop.symbol`, :mod:`mxop.io`, :mod:`mxop.registry` and :mod:`mxop.autograd`.
 """
 
 import sys as _sys

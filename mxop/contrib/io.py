@@ -1,4 +1,4 @@
-"""``mx.contrib.io``: a loader of batches as an iterator of ``mx.io``.  May import :mod:`mxop.io`."""
+"""``mx.contrib.io``: a loader of batches as an iterator of ``mx.io``."""
 
 from __future__ import annotations
 

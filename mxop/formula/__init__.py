@@ -1,7 +1,4 @@
-"""The heart: scalar formulas, traced, differentiated, simplified, compiled to CPU programs, printed as C and CUDA.
-
-Imports the standard library and :mod:`mxop.errors` only, so that the build can run it before anything is compiled.
-"""
+"""The heart: scalar formulas, traced, differentiated, simplified, compiled to CPU programs, printed as C and CUDA."""
 
 from . import simplify  # noqa: F401  formulas are simplified as they are built
 from .composed import composed

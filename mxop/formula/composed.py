@@ -1,4 +1,4 @@
-"""Formulas applied to the results of others, as one.  Imports :mod:`.expr`."""
+"""Formulas applied to the results of others, as one."""
 
 from __future__ import annotations
 

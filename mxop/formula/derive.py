@@ -1,7 +1,7 @@
 """Symbolic differentiation: from an operator's formula to its backward formula.
 
 The backward formula is an ordinary formula, so its operator has a backward formula in turn: that is how every order
-follows from one definition.  Imports :mod:`.expr` and the rules in :mod:`.primitives`.
+follows from one definition.
 """
 
 from __future__ import annotations

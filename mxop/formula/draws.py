@@ -6,7 +6,6 @@ distributions, of scale 1, and NaN where there is none; they and ``random`` may 
 other.  They are functions like any other: equal keys give equal numbers, however often and wherever they are computed.
 Their first operand is an input that holds a key, which is no number of the formula's type: the interpreter hands the key's
 bytes, and the index of the first element of a block, to the instruction.
-Imports :mod:`.expr` and :mod:`.primitives`.
 """
 
 from __future__ import annotations

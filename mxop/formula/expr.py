@@ -2,7 +2,7 @@
 
 An :class:`Expr` is an immutable node.  Equal expressions are the same object (they are *hash-consed*), so a common
 subexpression is found by identity and every later step may use expressions as dictionary keys.
-How they are simplified as they are built is told by :mod:`.simplify`.  Imports :mod:`mxop.errors` only.
+How they are simplified as they are built is told by :mod:`.simplify`.
 """
 
 from __future__ import annotations

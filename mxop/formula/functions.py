@@ -1,6 +1,6 @@
 """The functions that a formula may use: ``F.exp(x)``, ``F.where(c, a, b)`` and the rest of the primitive table.
 
-``from mxop.op import F``.  Imports :mod:`.draws`, :mod:`.expr`, :mod:`.primitives` and :mod:`mxop.errors`.
+``from mxop.op import F``.
 """
 
 from __future__ import annotations

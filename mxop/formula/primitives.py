@@ -1,7 +1,7 @@
 """The scalar primitives: one row each, holding the C text, the CUDA text and the gradient rule.
 
 This table is the instruction set of the CPU interpreter, the vocabulary of the CUDA printer and the rule book of the
-differentiator; nothing else in mxop knows what ``sin`` is.  Imports :mod:`.expr` only.
+differentiator; nothing else in mxop knows what ``sin`` is.
 
 A gradient rule gets the head gradient ``g``, the operands and the result ``y``, and returns one expression per operand;
 ``None`` says that the gradient is zero everywhere.  Rules choose these subgradients: a tie of ``maximum``/``minimum``

@@ -2,8 +2,7 @@
 
 An *instruction* is a loop that was generated at build time for a small formula; its name is that formula written with
 ``x0, x1...`` for array operands and ``s0, s1...`` for scalars, such as ``mul(s0,x0)`` or ``add(mul(x0,x1),x2)``.
-A formula is covered with the largest instructions that exist for it.  Imports :mod:`.draws`, :mod:`.expr`
-and :mod:`.primitives`.
+A formula is covered with the largest instructions that exist for it.
 """
 
 from __future__ import annotations

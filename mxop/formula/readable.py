@@ -1,7 +1,4 @@
-"""Formulas as a person writes them: infix, with names, one line for each result and each value that is used twice.
-
-Imports :mod:`.expr` only.
-"""
+"""Formulas as a person writes them: infix, with names, one line for each result and each value that is used twice."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Simplification while a formula is built: constants are folded and neutral operations dropped.
 
 Every rule keeps the value for every input, NaN, infinities and the sign of zero included, so ``x * 0`` stays as it is and
-so does ``x + 0`` (which turns -0.0 into 0.0).  Imports :mod:`.expr` only.
+so does ``x + 0`` (which turns -0.0 into 0.0).
 """
 
 from __future__ import annotations

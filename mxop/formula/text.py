@@ -1,7 +1,6 @@
 """Print formulas as C (the CPU instructions, generated at build time) and as CUDA (at run time).
 
 Both come from the same rows of the primitive table, so that the devices cannot drift apart.
-Imports :mod:`.expr` and :mod:`.primitives`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Graphs: the representation, inference, gradients, passes, fusion, memory plan and executor.
 
 ``infer -> gradient -> passes -> fuse -> plan -> schedule -> executor``; see each module's first lines.
-May import :mod:`mxop.opdef`, :mod:`mxop.formula` and :mod:`mxop._core`; the executor is loaded on first use.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Python's arithmetic on what stands for an array: symbols, and the values that gradient rules see.
-
-Imports :mod:`mxop.errors` only.
-"""
+"""Python's arithmetic on what stands for an array: symbols, and the values that gradient rules see."""
 
 from __future__ import annotations
 

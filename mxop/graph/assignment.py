@@ -2,7 +2,6 @@
 
 A node that reads a variable sees what it held when the run began; only nodes that were put after an assignment (see
 :mod:`.ordering`) see what was assigned.  Passes need not know of this: it is seen to at the end, when a schedule is made.
-Imports :mod:`.ir`, :mod:`.infer`, :mod:`.symbols` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations

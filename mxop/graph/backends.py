@@ -1,4 +1,4 @@
-"""The registry of backends: what ``Symbol.optimize_for`` can hand a graph to.  Imports :mod:`mxop.errors` only."""
+"""The registry of backends: what ``Symbol.optimize_for`` can hand a graph to."""
 
 from __future__ import annotations
 

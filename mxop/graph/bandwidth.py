@@ -1,4 +1,4 @@
-"""How fast memory can be copied here: measured once, and kept.  Imports :mod:`.schedule`."""
+"""How fast memory can be copied here: measured once, and kept."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The graphs (``op.bodies``) have variables of their own for what they read; ``op.given`` lists those in the order of the
 operator's inputs.  Every call is an operator object of its own, so what it is (whether it draws, how many outputs it has)
-follows from its graphs.  Imports :mod:`.expand`, :mod:`.lowering`, :mod:`.schedule` and :mod:`mxop._core`.
+follows from its graphs.
 """
 
 from __future__ import annotations

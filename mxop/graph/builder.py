@@ -1,7 +1,4 @@
-"""``F`` inside the graph layer: what composites and gradient rules call to add nodes.
-
-Imports :mod:`.ir`, :mod:`.arithmetic`, :mod:`.calls` and :mod:`mxop.opdef`.
-"""
+"""``F`` inside the graph layer: what composites and gradient rules call to add nodes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What ``f(*args, **kwargs)`` means for an operator: which arguments are inputs, which are parameters; and a graph, called.
-
-Imports :mod:`.ir` and :mod:`mxop.opdef`.
-"""
+"""What ``f(*args, **kwargs)`` means for an operator: which arguments are inputs, which are parameters; and a graph, called."""
 
 from __future__ import annotations
 

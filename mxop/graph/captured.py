@@ -2,7 +2,6 @@
 
 A function is called once, with variables in the place of slices and states.  What it reads from outside becomes an input of
 the call.  An :class:`Api` says what kind of thing the function is called with, and how it is told what was made inside.
-Imports :mod:`.ir`, :mod:`.rewrite` and :mod:`mxop.nested`.
 """
 
 from __future__ import annotations

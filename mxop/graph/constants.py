@@ -1,7 +1,4 @@
-"""Constants of a graph: what is computed from nothing but numbers.
-
-Imports :mod:`.ir`, :mod:`.infer`, :mod:`.traits` and :mod:`mxop._core`.
-"""
+"""Constants of a graph: what is computed from nothing but numbers."""
 
 from __future__ import annotations
 

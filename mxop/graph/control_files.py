@@ -1,7 +1,6 @@
 """Loops in files: the gradient of a symbol with control flow can be written, and read again.
 
 MXNet has no such operator (it does not differentiate twice), so ``_loop`` is in files of ours alone.
-Imports :mod:`.bodies`, :mod:`.ir`, :mod:`.loops` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 Each call holds its subgraphs as they are written, with variables of their own; parameters say at which input of the call
 each variable lies.  Before a graph is differentiated or run, a call becomes one or two :class:`.loops.Loop`, whose bodies
 share variables; auxiliary states become states of the loop.  What a call says of shapes and types is what these say.
-Imports :mod:`.bodies`, :mod:`.loop_gradient`, :mod:`.pure`, :mod:`.specs` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Derivatives of symbols, those too that depend on shapes which are known only when the symbol is bound.
 
 Such a derivative is a node of its own (:class:`Deferred`), which holds what is differentiated and becomes the gradient when
-graphs are expanded with shapes.  Imports :mod:`.bodies`, :mod:`.expand`, :mod:`.gradient` and :mod:`mxop.opdef`.
+graphs are expanded with shapes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Random calls run in the order of the graph, so that a seed means the same in every schedule of it.
-
-Imports :mod:`.ir` and :mod:`.rewrite`.
-"""
+"""Random calls run in the order of the graph, so that a seed means the same in every schedule of it."""
 
 from __future__ import annotations
 

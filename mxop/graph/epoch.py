@@ -1,7 +1,4 @@
-"""When what was prepared from operators and passes stops to hold: where one of them changes, another epoch begins.
-
-Imports :mod:`mxop.opdef` and the table of passes.
-"""
+"""When what was prepared from operators and passes stops to hold: where one of them changes, another epoch begins."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The executor: a symbol bound to arrays, run as a prepared schedule.
 
 Binding does all the work: infer, differentiate, optimize, fuse, plan, prepare.  A run is then one call into Cython.
-Imports the rest of :mod:`mxop.graph` and :mod:`mxop._core`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Composites become what they call, and operators with states pure functions and assignments.
-
-Imports :mod:`.ir`, :mod:`.builder`, :mod:`.draws`, :mod:`.halves`, :mod:`.infer`, :mod:`.rewrite`, :mod:`.states`.
-"""
+"""Composites become what they call, and operators with states pure functions and assignments."""
 
 from __future__ import annotations
 

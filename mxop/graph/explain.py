@@ -1,7 +1,6 @@
 """What an executor will do: its schedule, fused groups, buffers, the bytes that it moves, and the time that takes at least.
 
-Everything is read from the plan behind the prepared calls, so it is what runs.  Imports :mod:`.plan`, :mod:`.listing`,
-:mod:`.rows`; :mod:`.measure` when times are asked for.
+Everything is read from the plan behind the prepared calls, so it is what runs.
 """
 
 from __future__ import annotations

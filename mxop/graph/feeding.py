@@ -1,4 +1,4 @@
-"""What callers give a bound graph: values for its arrays, and head gradients.  Imports :mod:`mxop._core`."""
+"""What callers give a bound graph: values for its arrays, and head gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The formulas of nodes, with their parameters filled in.  Imports :mod:`.ir`, :mod:`.infer` and :mod:`mxop.formula`."""
+"""The formulas of nodes, with their parameters filled in."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Computations: symbols as functions of arrays; and derivatives of symbols.
-
-Imports :mod:`.executor`, :mod:`.deferred` and :mod:`.symbols`.
-"""
+"""Computations: symbols as functions of arrays; and derivatives of symbols."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Fusion: regions of elementwise nodes become one formula, computed in one pass over memory.
 
 A region has one iteration space (the shape of its results) and one element type.  Limits keep a formula small enough for
-the interpreter's registers and the cache.  Imports :mod:`.ir`, :mod:`.infer`, :mod:`.regions` and :mod:`mxop.opdef`.
+the interpreter's registers and the cache.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Python's collector of garbage waits while a graph is made.
 
 What a graph is made of lives on, and a collector that comes again and again looks at all of it each time: that grows faster
-than the graph, and finds nothing, since nothing here refers to itself in a cycle.  Imports nothing.
+than the graph, and finds nothing, since nothing here refers to itself in a cycle.
 """
 
 from __future__ import annotations

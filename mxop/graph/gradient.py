@@ -1,7 +1,6 @@
 """The gradient of a graph is a graph: every operator adds its own rule, in operators that have rules themselves.
 
-So it can be taken again, to any order.  Imports :mod:`.ir`, :mod:`.builder`, :mod:`mxop._core` and
-:mod:`mxop.opdef`.
+So it can be taken again, to any order.
 """
 
 from __future__ import annotations

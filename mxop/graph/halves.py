@@ -3,7 +3,6 @@
 So its value does not depend on what is fused, and large intermediate values do not overflow: the operators inside that do
 arithmetic on elements, and reductions, get float32 and give it on; what rearranges elements passes it on; all others (products
 of matrices, which sum in float32 in any case, indices, states) get and give the data's type, and so do outputs.
-Imports :mod:`.builder`, :mod:`.ir`, :mod:`.specs` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations

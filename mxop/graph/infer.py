@@ -1,7 +1,7 @@
 """Shapes and types of a whole graph, completed in both directions until nothing changes.
 
 A node is visited again only when something next to it became known, so the work grows with the graph and not with the
-number of sweeps.  Imports :mod:`.ir` and :mod:`mxop.opdef`.
+number of sweeps.
 """
 
 from __future__ import annotations

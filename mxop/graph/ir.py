@@ -2,7 +2,7 @@
 
 A :class:`Node` is a call of an operator, or a variable.  It does not change once it is made, so graphs share nodes and a
 pass builds new ones beside the old.  An *entry* ``(node, k)`` is output `k` of a node; a :class:`Graph` is a tuple of
-entries and all that they need.  Nothing here recurses: graphs of any depth work.  Imports :mod:`mxop.opdef` only.
+entries and all that they need.  Nothing here recurses: graphs of any depth work.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""What a call does, as text: its formula for people, its program for the CPU, its kernel for the GPU.
-
-Imports :mod:`.fuse`, :mod:`.stages`, :mod:`.infer`, :mod:`.rewrite`, :mod:`.rowwise`, :mod:`mxop.formula`, and :mod:`mxop._gpu`
-on use.
-"""
+"""What a call does, as text: its formula for people, its program for the CPU, its kernel for the GPU."""
 
 from __future__ import annotations
 

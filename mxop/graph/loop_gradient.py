@@ -1,8 +1,4 @@
-"""The gradient of a loop: a loop over the same steps in reverse.
-
-Imports :mod:`.bodies`, :mod:`.builder`, :mod:`.expand`, :mod:`.gradient`, :mod:`.loops`, :mod:`.rewrite`, :mod:`.specs`,
-:mod:`.traits`, :mod:`mxop.opdef`.
-"""
+"""The gradient of a loop: a loop over the same steps in reverse."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ the same for all steps (*free*); it returns the new states, what is *stacked*, a
 the same steps in reverse: gradients of states are its states, those of data are stacked, those of free inputs are sums.
 So it is a loop as well, and every order follows.  What the gradient needs to know of a step (the states before it, and what
 :func:`.bodies.kept` says) is among the stacked outputs; those that nobody reads are taken away before a graph is run.
-Imports :mod:`.bodies`, :mod:`.specs` and :mod:`.trim`; :mod:`.loop_gradient` brings the gradient.
 """
 
 from __future__ import annotations

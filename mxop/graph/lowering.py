@@ -1,7 +1,4 @@
-"""From a symbol's graph to one that can be scheduled: in one mode, without composites and states, with gradients, optimized.
-
-Imports :mod:`.expand`, :mod:`.gradient`, :mod:`.rewrite`, :mod:`.states`, the passes and :mod:`mxop.opdef`.
-"""
+"""From a symbol's graph to one that can be scheduled: in one mode, without composites and states, with gradients, optimized."""
 
 from __future__ import annotations
 

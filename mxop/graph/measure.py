@@ -1,4 +1,4 @@
-"""How long each step of an executor takes here, measured.  Imports :mod:`mxop._core`.
+"""How long each step of an executor takes here, measured.
 
 The schedules run as they do for users, so every step finds its operands where a run leaves them, in a cache or in memory.
 Whatever they write is put back.

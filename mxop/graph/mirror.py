@@ -3,7 +3,6 @@
 The forward pass is cut into segments where little is alive.  What lives at a cut is kept; everything else of a segment is
 computed again from it when backward comes there, and only one segment is there at a time.  With cuts at the square root
 of the length, memory grows with that root, for one more forward pass.  MXNet knows this as mirroring.
-Imports :mod:`.ir`, :mod:`.infer`, :mod:`.rewrite`, :mod:`.traits`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Monitored execution: one call after the other, nothing fused or shared, what the symbol calls shown to a callback.
-
-Imports :mod:`.lowering`, :mod:`.schedule`, :mod:`mxop.opdef` and :mod:`mxop.mxnet_names`.
-"""
+"""Monitored execution: one call after the other, nothing fused or shared, what the symbol calls shown to a callback."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 The order of a graph is that of its outputs, so the gradient of the last layer's weight, say, would wait until all others
 are done, and keep what it reads alive.  Here a node runs as soon as it can when memory does not grow by it.
-Imports :mod:`.ir` only.
 """
 
 from __future__ import annotations

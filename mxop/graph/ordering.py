@@ -2,7 +2,6 @@
 
 Most graphs need none: a node comes after what it reads.  What has effects (an assignment, an operator from outside) may
 need more.  A node with control dependencies runs after them, and no pass merges, folds or fuses it.
-Imports :mod:`.ir`, :mod:`.symbols` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a function reads besides its arguments: numbers and objects from closures, globals and ``self``.
-
-May import :mod:`mxop._core`.
-"""
+"""What a function reads besides its arguments: numbers and objects from closures, globals and ``self``."""
 
 from __future__ import annotations
 

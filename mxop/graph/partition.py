@@ -1,7 +1,4 @@
-"""Partitioning: nodes that a backend chooses become operators that the backend runs.
-
-Imports :mod:`.ir`, :mod:`.regions`, :mod:`.subgraph`, :mod:`.infer`.
-"""
+"""Partitioning: nodes that a backend chooses become operators that the backend runs."""
 
 from __future__ import annotations
 

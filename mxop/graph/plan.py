@@ -2,7 +2,6 @@
 
 Values that live at different times share a buffer; an elementwise result takes the place of an operand that nobody reads
 afterwards; a reshape is another view of its operand.  Results go straight into the arrays that they belong in.
-Imports :mod:`.assignment`, :mod:`.ir`, :mod:`.infer`, :mod:`.order`, :mod:`.traits`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Bodies of loops as pure functions: what they assign is among their outputs.
-
-Imports :mod:`.assignment`, :mod:`.expand`, :mod:`.ir`, :mod:`.states`.
-"""
+"""Bodies of loops as pure functions: what they assign is among their outputs."""
 
 from __future__ import annotations
 

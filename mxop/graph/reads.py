@@ -1,7 +1,4 @@
-"""What operators read: which inputs a node looks into, and which arrays a gradient rule needs again.
-
-Imports :mod:`.ir`, :mod:`.builder`, :mod:`.expand` and :mod:`mxop.opdef`.
-"""
+"""What operators read: which inputs a node looks into, and which arrays a gradient rule needs again."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Recomputation: backward computes cheap forward values again instead of reading them from memory.
 
 A value of a few additions costs less to compute, inside a fused formula that has its operands in registers, than to store
-and load.  Values with costly parts (exp, tanh...) are kept.  Imports :mod:`.ir`, :mod:`.infer` and :mod:`mxop.opdef`.
+and load.  Values with costly parts (exp, tanh...) are kept.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Connected parts of a graph that can be run as one.  Imports :mod:`.ir` only.
+"""Connected parts of a graph that can be run as one.
 
 In a *convex* region, no path leaves and comes back.  Its nodes lie at one level: the level grows along every edge that
 leaves a region, and nowhere falls, so regions can be run one after the other.

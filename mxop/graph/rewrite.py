@@ -1,4 +1,4 @@
-"""Rebuild a graph node by node: the one loop behind every pass.  Imports :mod:`.ir` and :mod:`.infer`."""
+"""Rebuild a graph node by node: the one loop behind every pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an explanation consists of: calls, values, buffers.  Imports :mod:`.listing` and :mod:`.bandwidth`."""
+"""What an explanation consists of: calls, values, buffers."""
 
 from __future__ import annotations
 

@@ -3,8 +3,6 @@
 Rows are leading dimensions of a shape, or of the shape turned: with an axis from the middle, the channels of images, put first.
 Beside formulas and reductions, gradients are made of operators that do the same by another name: ``_unbroadcast`` may be a sum
 of each row, ``_broadcast_reduced`` gives a number of each row to all its elements, which is a formula that reads it.
-
-Imports :mod:`.ir`, :mod:`.infer`, :mod:`.formulas`, :mod:`.traits`, :mod:`mxop.formula` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""From a plan to prepared calls: the only place that allocates what an executor computes with.
-
-Imports :mod:`.plan`, :mod:`.fuse` and :mod:`mxop._core`; :mod:`.listing` when the profiler asks.
-"""
+"""From a plan to prepared calls: the only place that allocates what an executor computes with."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Shapes and types for those who ask while a graph is built, and those of operators that stand for a graph.
-
-Imports :mod:`.ir`, :mod:`.builder`, :mod:`.infer` and :mod:`mxop.opdef`.
-"""
+"""Shapes and types for those who ask while a graph is built, and those of operators that stand for a graph."""
 
 from __future__ import annotations
 

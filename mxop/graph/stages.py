@@ -1,7 +1,4 @@
-"""The operator that a strip is, and how its stages are written.
-
-Imports :mod:`.ir`, :mod:`.infer`, :mod:`.recompute`, :mod:`.rowwise`, :mod:`mxop.formula` and :mod:`mxop.opdef`.
-"""
+"""The operator that a strip is, and how its stages are written."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Operators with states and modes, as graphs know them: pure functions, and assignments of the states' new values.
-
-Imports :mod:`.assignment`, :mod:`.ir`, :mod:`.rewrite` and :mod:`mxop.opdef`.
-"""
+"""Operators with states and modes, as graphs know them: pure functions, and assignments of the states' new values."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ which is a row once it is seen so.
 A strip is a region of nodes over the same rows: the leading dimensions, which no reduction of the region runs over, or one of
 the others that is put first.
 :mod:`.rowwise` says what a node does to rows, and :mod:`.stages` writes the region as one operator.
-Imports these, :mod:`.ir`, :mod:`.infer`, :mod:`.recompute`, :mod:`.regions`, :mod:`.traits`.
 """
 
 from __future__ import annotations

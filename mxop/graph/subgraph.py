@@ -1,7 +1,6 @@
 """The operator that stands for a part of a graph, which a backend runs.
 
 It carries its graph, so it infers as that does, is differentiated through it, and can be written to a file.
-Imports :mod:`.ir`, :mod:`.infer`, :mod:`.gradient`, :mod:`.backends` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations

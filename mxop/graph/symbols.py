@@ -1,6 +1,6 @@
 """How passes show nodes to their authors: as symbols.
 
-The symbol layer lies above this one, which asks it through :mod:`mxop.opdef.above`.  Imports :mod:`.ir` and :mod:`.infer`.
+The symbol layer lies above this one, which asks it through :mod:`mxop.opdef.above`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 Composites that are called on arrays run this way, and functions that a user marks with :func:`compiled`: the passes fuse
 them as they do in an executor.  A plan is kept for each combination of shapes, types, modes and wanted gradients.
-Imports the rest of :mod:`mxop.graph`, :mod:`mxop._core` and :mod:`mxop.opdef`.
 """
 
 from __future__ import annotations

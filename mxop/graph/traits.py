@@ -1,4 +1,4 @@
-"""What passes ask about a node.  Imports :mod:`.ir`, :mod:`.infer` and :mod:`mxop.opdef`."""
+"""What passes ask about a node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What loops compute and nobody reads goes, before a graph is run.  Imports :mod:`.ir`, :mod:`.rewrite`."""
+"""What loops compute and nobody reads goes, before a graph is run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``F.contrib.foreach``, ``while_loop`` and ``cond`` inside composites and compiled functions.
-
-Imports :mod:`.bodies`, :mod:`.builder` and :mod:`.captured`.
-"""
+"""``F.contrib.foreach``, ``while_loop`` and ``cond`` inside composites and compiled functions."""
 
 from __future__ import annotations
 

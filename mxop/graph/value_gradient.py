@@ -1,7 +1,4 @@
-"""``mx.autograd.grad`` inside compiled functions: the gradient is added to the graph that is being built.
-
-Imports :mod:`.builder`, :mod:`.expand` and :mod:`.gradient`.
-"""
+"""``mx.autograd.grad`` inside compiled functions: the gradient is added to the graph that is being built."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The verifier: what holds of every graph, looked at after each pass.  Imports :mod:`.ir` and :mod:`.infer`."""
+"""The verifier: what holds of every graph, looked at after each pass."""
 
 from __future__ import annotations
 

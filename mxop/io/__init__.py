@@ -1,4 +1,4 @@
-"""``mx.io``: data in batches.  May import :mod:`mxop.ndarray`."""
+"""``mx.io``: data in batches."""
 
 from importlib import import_module
 from typing import Any

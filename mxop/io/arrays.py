@@ -1,4 +1,4 @@
-"""Batches of arrays in memory.  May import :mod:`.base`, :mod:`mxop.ndarray`."""
+"""Batches of arrays in memory."""
 
 from __future__ import annotations
 

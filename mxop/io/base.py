@@ -1,4 +1,4 @@
-"""What iterators of data give: batches and their description; an iterator of another length.  Imports :mod:`mxop.errors`."""
+"""What iterators of data give: batches and their description; an iterator of another length."""
 
 from __future__ import annotations
 

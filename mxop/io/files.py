@@ -1,6 +1,5 @@
 """Batches of rows of files: CSV, LibSVM, MNIST.
 
-May import :mod:`.base`, :mod:`mxop.ndarray`, :mod:`mxop.opdef`, :mod:`mxop.files`, :mod:`mxop.limits`.
 MXNet reads such files piece by piece in a thread of its own; here they are read once and stay in memory.
 """
 

@@ -1,4 +1,4 @@
-"""Batches that other threads make ahead.  May import :mod:`.base`."""
+"""Batches that other threads make ahead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``mx.kv``: stores of parameters and gradients by key, of one process.  May import :mod:`mxop.optimizer`."""
+"""``mx.kv``: stores of parameters and gradients by key, of one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all stores have, and their making by name.  Imports :mod:`mxop.errors`."""
+"""What all stores have, and their making by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stores of one process.  May import :mod:`.base`, :mod:`mxop.files`, :mod:`mxop.ndarray`, :mod:`mxop.optimizer`."""
+"""The stores of one process."""
 
 from __future__ import annotations
 

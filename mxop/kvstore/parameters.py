@@ -1,6 +1,5 @@
 """Parameters on several devices and a store: what loops of training that people wrote themselves take from ``mx.model``.
-
-May import :mod:`mxop.kvstore`.  Arrays of a parameter, and its gradients, are lists with one of each device.
+Arrays of a parameter, and its gradients, are lists with one of each device.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 A library is a shared object compiled with the headers in :func:`mxop.get_include`; ``docs/libraries.md`` shows how to write
 one.  :func:`load` makes what it registers available, :func:`build` compiles one, :func:`load_inline` does both.
-May import :mod:`mxop._core`, :mod:`mxop.opdef`, :mod:`mxop.graph`, :mod:`mxop.symbol`.
 """
 
 from ..missing import hooks

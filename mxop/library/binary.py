@@ -1,7 +1,7 @@
 """What a file is, by its first bytes: a shared library of which system and machine, whole or not.
 
 The system's loader says little about a file that it cannot load, and may crash on one that was cut off; so its header is
-read first.  Imports :mod:`mxop.errors` only.
+read first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Compiling operator libraries with the system's compiler.  May import :mod:`.include` and :mod:`.loader`.
+"""Compiling operator libraries with the system's compiler.
 
 What was compiled is kept in the user's cache folder and found again by the contents of the sources, of the headers that they
 include, the flags and the compiler.

@@ -1,7 +1,4 @@
-"""Graphs as compiled libraries get and return them: MXNet's JSON, with shapes and types where they are known.
-
-May import :mod:`mxop._core.native_graph` and :mod:`mxop.graph`.
-"""
+"""Graphs as compiled libraries get and return them: MXNet's JSON, with shapes and types where they are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the headers of operator libraries are.  Imports nothing of mxop."""
+"""Where the headers of operator libraries are."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Loading a compiled library: look at the file, open it, read what it has, register all of it or nothing.
-
-May import :mod:`.binary`, :mod:`.operator`, :mod:`.graphs`, :mod:`.partition`, :mod:`mxop._core`, :mod:`mxop.opdef`.
-"""
+"""Loading a compiled library: look at the file, open it, read what it has, register all of it or nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A library's operator as an entry of the registry.
-
-May import :mod:`mxop._core`, :mod:`mxop.ndarray` and :mod:`mxop.opdef`.
-"""
+"""A library's operator as an entry of the registry."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Partitioners of compiled libraries: the nodes that a library chooses become operators of that library.
-
-May import :mod:`.graphs`, :mod:`mxop._core.native_graph` and :mod:`mxop.graph`.
-"""
+"""Partitioners of compiled libraries: the nodes that a library chooses become operators of that library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The seed of the random numbers that libraries draw.  Imports :mod:`mxop._core`."""
+"""The seed of the random numbers that libraries draw."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Operators of compiled libraries that run a part of a graph, which they get as JSON (``setIsSubgraphOp``).
-
-May import :mod:`.operator` and :mod:`mxop.graph`.
-"""
+"""Operators of compiled libraries that run a part of a graph, which they get as JSON (``setIsSubgraphOp``)."""
 
 from __future__ import annotations
 

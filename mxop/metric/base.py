@@ -1,7 +1,4 @@
-"""What all metrics have; metrics of functions and of several metrics.
-
-May import :mod:`mxop.registry`, :mod:`mxop.ndarray`.
-"""
+"""What all metrics have; metrics of functions and of several metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of classes: shares of right answers, correlations of answers and labels.  May import :mod:`.base`."""
+"""Metrics of classes: shares of right answers, correlations of answers and labels."""
 
 from __future__ import annotations
 

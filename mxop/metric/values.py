@@ -1,4 +1,4 @@
-"""Metrics of numbers: probabilities, differences, losses.  May import :mod:`.base`."""
+"""Metrics of numbers: probabilities, differences, losses."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``mx.nd``: arrays, the functions that make them, and a function for every operator.
-
-May import :mod:`mxop._core`, :mod:`mxop.opdef`, :mod:`mxop.ops`; nothing of graphs or symbols.
-"""
+"""``mx.nd``: arrays, the functions that make them, and a function for every operator."""
 
 import sys as _sys
 

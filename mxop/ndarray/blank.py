@@ -1,4 +1,4 @@
-"""Memory for new arrays, on a device and of a shape that are checked here.  May import :mod:`mxop._core`, :mod:`mxop.opdef`."""
+"""Memory for new arrays, on a device and of a shape that are checked here."""
 
 from __future__ import annotations
 

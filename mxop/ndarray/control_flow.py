@@ -1,7 +1,4 @@
-"""``mx.nd.contrib.foreach``, ``while_loop`` and ``cond``: Python runs the steps, and autograd records what they call.
-
-May import :mod:`mxop._core`, :mod:`mxop.nested`, :mod:`mxop.opdef`.
-"""
+"""``mx.nd.contrib.foreach``, ``while_loop`` and ``cond``: Python runs the steps, and autograd records what they call."""
 
 from __future__ import annotations
 

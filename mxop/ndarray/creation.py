@@ -1,7 +1,6 @@
 """Functions that make arrays: ``nd.array``, ``nd.zeros``, ``nd.arange``...
 
 Every one takes ``ctx`` (the current context by default) and ``dtype`` (float32 by default).
-May import :mod:`mxop._core`, :mod:`mxop.opdef` and :mod:`mxop.context`.
 """
 
 from __future__ import annotations

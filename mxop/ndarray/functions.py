@@ -1,6 +1,6 @@
 """MXNet's functions that choose an operator by whether an operand is an array or a number: ``nd.add``, ``nd.maximum``...
 
-The table is :data:`mxop.ops.binary.PYTHON_NAMES`.  May import :mod:`mxop._core` and :mod:`mxop.ops`.
+The table is :data:`mxop.ops.binary.PYTHON_NAMES`.
 """
 
 from __future__ import annotations

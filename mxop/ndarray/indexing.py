@@ -4,7 +4,6 @@ Integers, slices, None and ``...`` give views that share memory; arrays of integ
 are MXNet's: a single element has shape ``(1,)``, and index arrays may be of a floating type (``nd.array`` makes those)
 when they hold whole numbers.  While autograd records, indexing an array that has a history calls operators
 (:mod:`mxop.ops.slicing` and :mod:`mxop.ops.indexing`), which gives gradients of every order; the result is then a copy.
-May import :mod:`mxop._core`, :mod:`mxop.opdef` and :mod:`mxop.ops`.
 """
 
 from __future__ import annotations

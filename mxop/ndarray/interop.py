@@ -1,7 +1,4 @@
-"""Arrays of other libraries: NumPy's functions on NDArrays, operands that are no NDArrays, DLPack, pickle.
-
-May import :mod:`mxop._core`, :mod:`mxop.opdef` and :mod:`mxop.context`.
-"""
+"""Arrays of other libraries: NumPy's functions on NDArrays, operands that are no NDArrays, DLPack, pickle."""
 
 from __future__ import annotations
 

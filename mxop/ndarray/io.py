@@ -1,6 +1,6 @@
 """Write arrays to files and read them: ``nd.save`` and ``nd.load``, in MXNet's ``.params`` format.
 
-The format itself is in :mod:`.params_format`.  May import :mod:`mxop._core`.
+The format itself is in :mod:`.params_format`.
 """
 
 from __future__ import annotations

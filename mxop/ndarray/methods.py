@@ -1,7 +1,6 @@
 """The methods of ``NDArray`` that are not hot: attached to the compiled class once, at import.
 
 ``TABLE`` holds those that are written out here; operators that are methods too are in :mod:`mxop.opdef.fluent`.
-May import :mod:`mxop._core`, :mod:`mxop.ops` and the rest of :mod:`mxop.ndarray`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""``mx.nd.ndarray``: the path at which MXNet keeps what ``mx.nd`` has, for programs that import from there.
-
-May import :mod:`mxop.dtypes`.
-"""
+"""``mx.nd.ndarray``: the path at which MXNet keeps what ``mx.nd`` has, for programs that import from there."""
 
 import sys as _sys
 from typing import Any as _Any

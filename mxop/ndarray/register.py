@@ -1,7 +1,4 @@
-"""Fill ``mx.nd`` and its sub-namespaces with a function for every registered operator, at import and ever after.
-
-May import :mod:`mxop._core`, :mod:`mxop.opdef`, :mod:`mxop.sampling` and :mod:`.control_flow`.
-"""
+"""Fill ``mx.nd`` and its sub-namespaces with a function for every registered operator, at import and ever after."""
 
 from __future__ import annotations
 

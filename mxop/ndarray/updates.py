@@ -1,7 +1,6 @@
 """MXNet's functions for updates of optimizers that take lists of arrays, and numbers where the operator takes an array.
 
-They are ``mx.nd.contrib.adamw_update`` and others; :func:`all_finite` may keep what its result holds.  May import
-:mod:`mxop._core` and :mod:`mxop.opdef`.
+They are ``mx.nd.contrib.adamw_update`` and others; :func:`all_finite` may keep what its result holds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What an operator is: the five kinds, the registry, parameters, inference.  Users import it as ``mxop.op``.
-
-May import :mod:`mxop.formula`, :mod:`mxop.dtypes` and :mod:`mxop.errors`; nothing above.
-"""
+"""What an operator is: the five kinds, the registry, parameters, inference.  Users import it as ``mxop.op``."""
 
 from ..formula import Expr, with_rule
 from ..formula import functions as F

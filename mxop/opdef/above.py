@@ -1,7 +1,6 @@
 """What this layer asks of those above it: they are handed down when the package is imported.
 
 A composite is inferred by the graph layer, and a pass shows nodes as symbols; neither may import what lies above it.
-Imports :mod:`mxop.errors` only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""An operator that a file names and that is not registered: its graph can be looked at, and not computed.
-
-Imports :mod:`.operator`, :mod:`.params`, :mod:`.registry` and :mod:`mxop.mxnet_names`.
-"""
+"""An operator that a file names and that is not registered: its graph can be looked at, and not computed."""
 
 from __future__ import annotations
 

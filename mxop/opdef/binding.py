@@ -1,4 +1,4 @@
-"""What a call means for an operator whose inputs follow from its parameters.  Imports :mod:`.operator`."""
+"""What a call means for an operator whose inputs follow from its parameters."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Reductions of one input: a formula on each element, an associative combination along axes, a formula at the end.
 
-The parameters ``axis``, ``keepdims`` and ``exclude`` belong to the kind.  Imports :mod:`mxop.formula`, :mod:`.operator`,
-:mod:`.rules`, :mod:`.tracing`.
+The parameters ``axis``, ``keepdims`` and ``exclude`` belong to the kind.
 """
 
 from __future__ import annotations

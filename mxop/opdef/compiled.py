@@ -1,6 +1,6 @@
 """Functions of C as the CPU way of a kernel: addresses and capsules, and the parameters that they are given.
 
-What they must be is written in ``mxop/include/mxop/kernel.h``.  Imports :mod:`.params` and :mod:`mxop.errors`.
+What they must be is written in ``mxop/include/mxop/kernel.h``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The kind *composite*: a function of ``F`` that calls other operators.
 
-Gradient, devices and inference follow from the operators that it calls.  Imports :mod:`.above`, :mod:`.dims`,
-:mod:`.operator`, :mod:`.rules` and :mod:`.two_way`.
+Gradient, devices and inference follow from the operators that it calls.
 """
 
 from __future__ import annotations

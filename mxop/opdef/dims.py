@@ -1,6 +1,6 @@
 """Shapes as tables: each dimension of each input and output is a number, a name, or follows from one that has a name.
 
-What is known of one shape so completes all others, in both directions.  Imports :mod:`.infer` and :mod:`mxop.errors`.
+What is known of one shape so completes all others, in both directions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Signatures and documentation of operators, made from their definitions when somebody asks.
-
-May import :mod:`.operator`, :mod:`.elementwise`, :mod:`.registry`, :mod:`.params`.
-"""
+"""Signatures and documentation of operators, made from their definitions when somebody asks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The kind *elementwise*: a scalar formula, applied to each element.
 
 Everything follows from the formula: inference, the CPU program, the CUDA text, and the backward operator, which is
-elementwise again.  Imports :mod:`mxop.formula`, :mod:`.above`, :mod:`.operator`, :mod:`.rules`,
-:mod:`.tracing` and :mod:`.two_way`.
+elementwise again.
 """
 
 from __future__ import annotations

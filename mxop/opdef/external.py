@@ -4,7 +4,6 @@ The five kinds read an operator off the signature of one function.  An operator 
 inputs, parameters and shapes may all depend on what a call gives, and it may keep a state from forward to backward.  Its
 gradient is the hidden operator ``_backward_<name>``, which runs its ``run_backward``; the gradient of that one runs
 ``run_backward`` again while autograd records it, and so on to any order.
-Imports :mod:`.above`, :mod:`.operator` and :mod:`.params`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operators that are methods too: ``x.exp()`` of arrays and of symbols.  Imports nothing."""
+"""Operators that are methods too: ``x.exp()`` of arrays and of symbols."""
 
 from __future__ import annotations
 

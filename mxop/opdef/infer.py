@@ -2,7 +2,6 @@
 
 A shape is a tuple whose unknown dimensions are ``None``; an unknown rank is ``None`` itself; an unknown type is
 ``dtypes.UNKNOWN``.  MXNet's spellings (0, -1, ``()``) are translated at the boundary by :func:`from_legacy`.
-Imports :mod:`mxop.errors` and :mod:`mxop.dtypes`.
 """
 
 from __future__ import annotations

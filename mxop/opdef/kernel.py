@@ -33,8 +33,7 @@ call, before memory is taken::
 
 An operator that only moves elements (concat, tile) says so once for both devices, in ``@op.rearrange``.  A *view* operator
 (transpose, slice, broadcast_to) only says where its elements lie; the framework copies them, for every type, ``req`` and
-device.  Imports :mod:`.compiled`, :mod:`.operator`, :mod:`.parts`, :mod:`.rules` and
-:mod:`.two_way`.
+device.
 """
 
 from __future__ import annotations

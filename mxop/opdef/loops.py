@@ -1,7 +1,7 @@
 """The kind *loops*: a Python function of explicit loops over arrays, in the language of :mod:`mxop.operator.hybrid`.
 
 A *body* (:class:`mxop.operator.hybrid.Hybrid`) says all about it: shapes, types, how it runs, and the gradient, which is the
-body of another operator of this kind.  Imports :mod:`.above`, :mod:`.kernel`, :mod:`.params` and :mod:`.registry`.
+body of another operator of this kind.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What an operator is: the base of the five kinds, with everything that follows from its function's signature.
-
-Imports :mod:`.above`, :mod:`.params`, :mod:`.infer`, :mod:`.registry`, :mod:`.rules`.
-"""
+"""What an operator is: the base of the five kinds, with everything that follows from its function's signature."""
 
 from __future__ import annotations
 

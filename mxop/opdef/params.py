@@ -1,7 +1,5 @@
 """Parameters of an operator: declared by the signature, parsed once, from Python values or from MXNet's strings.
 
-Imports :mod:`.places`, :mod:`mxop.errors` and :mod:`mxop.dtypes`.
-
 =====================================  =========================================================================
 annotation                             meaning
 =====================================  =========================================================================

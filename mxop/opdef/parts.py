@@ -1,7 +1,6 @@
 """Arrays as a kernel sees them that does nothing but move elements: parts of them, and what is assigned to parts.
 
 So one function, written as for NumPy's or CuPy's arrays, says for every device which elements go where.
-Imports :mod:`.infer`, :mod:`.places`, :mod:`mxop.dtypes` and :mod:`mxop.errors`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where an author's code is, for messages.  Imports nothing."""
+"""Where an author's code is, for messages."""
 
 from __future__ import annotations
 

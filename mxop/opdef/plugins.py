@@ -1,7 +1,7 @@
 """Packages that bring operators: they announce themselves under the entry point group ``mxop.operators``.
 
 Each is imported on its own, when a name is not found or all names are asked for; what is wrong with one is told and harms no
-other.  Imports :mod:`mxop.errors`.
+other.
 """
 
 from __future__ import annotations

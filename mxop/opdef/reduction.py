@@ -1,7 +1,6 @@
 """The decorator ``@reduction``, and reductions of several inputs, or with a second combination that reads the first's result.
 
-These are composed of formulas and of reductions of one input (:mod:`.combine`), from which everything else follows.  Imports
-:mod:`.combine`, :mod:`.composite`, :mod:`.rules`, :mod:`.tracing`.
+These are composed of formulas and of reductions of one input (:mod:`.combine`), from which everything else follows.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The registry: every operator under its name and aliases, found from either, with a hint when there is none.
 
 Names follow MXNet: a prefix puts an operator in a sub-namespace (``_contrib_quadratic`` is ``nd.contrib.quadratic``), any
-other leading underscore hides it in ``nd._internal``.  Imports :mod:`.places`, :mod:`.plugins`,
-:mod:`mxop.errors` and :mod:`mxop.missing` only.
+other leading underscore hides it in ``nd._internal``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What a user's definition is checked for when it is made: options, and the signatures of rules.
-
-Imports :mod:`.params`, :mod:`mxop.dtypes` and :mod:`mxop.errors`.
-"""
+"""What a user's definition is checked for when it is made: options, and the signatures of rules."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Calls a user's formula with traced values; what is wrong in it is told with the operator's name and the user's line.
-
-Imports :mod:`.params`, :mod:`mxop.formula` and :mod:`mxop.errors`.
-"""
+"""Calls a user's formula with traced values; what is wrong in it is told with the operator's name and the user's line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Inference in both directions by an author's rules; those that lead from inputs to outputs say something of inputs, too.
-
-Imports :mod:`.infer`, :mod:`.places`, :mod:`mxop.dtypes` and :mod:`mxop.errors`.
-"""
+"""Inference in both directions by an author's rules; those that lead from inputs to outputs say something of inputs, too."""
 
 from __future__ import annotations
 

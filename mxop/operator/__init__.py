@@ -1,8 +1,7 @@
 """Operators written by users: MXNet's ``CustomOp``, MindSpore's ``Custom``, and what is registered.
 
 ``import mxop`` needs :mod:`.custom_op`, which registers the operator ``Custom``, and its :mod:`.answers`; the rest is imported
-when it is first used.  May import :mod:`mxop._core`, :mod:`mxop.opdef`, :mod:`mxop.ndarray`; :mod:`mxop.symbol` and
-:mod:`mxop.library` on use.
+when it is first used.
 """
 
 from importlib import import_module

@@ -1,7 +1,4 @@
-"""What the methods of a :class:`mxop.operator.CustomOpProp` may answer: everything else is an error that names the method.
-
-Imports :mod:`mxop.errors`, :mod:`mxop.dtypes`, :mod:`mxop.opdef`.
-"""
+"""What the methods of a :class:`mxop.operator.CustomOpProp` may answer: everything else is an error that names the method."""
 
 from __future__ import annotations
 

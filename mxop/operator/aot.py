@@ -1,7 +1,7 @@
 """An operator compiled ahead of time: MindSpore's C functions ``Func``, ``FuncInit`` and ``FuncInferShape``.
 
 ``Func`` is C.  The two others speak C++ (``AotExtra``, ``std::vector``): a shim compiled against mxop's header stands between,
-which also turns exceptions into errors.  Imports :mod:`.body`, :mod:`mxop.library`, :mod:`mxop._core`.
+which also turns exceptions into errors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attributes as MindSpore's infos declare them, as parameters of an operator.  Imports :mod:`mxop.opdef`."""
+"""Attributes as MindSpore's infos declare them, as parameters of an operator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What :class:`mxop.operator.Custom` runs: a NumPy function, a compiled library, or a kernel.
-
-Imports :mod:`mxop.errors`, :mod:`mxop._core`.
-"""
+"""What :class:`mxop.operator.Custom` runs: a NumPy function, a compiled library, or a kernel."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """MindSpore's ``Custom``: an operator from a NumPy function, a compiled library, or a kernel with loops.
 
 Every object is an operator of its own, one of :class:`mxop.opdef.External`, with a hidden name.  It is called with arrays,
-with symbols, or inside composites and gradient rules.  Imports :mod:`.body` and its kinds, :mod:`.reg_info`, :mod:`.infer`,
-:mod:`mxop.ndarray`, :mod:`mxop.opdef`.
+with symbols, or inside composites and gradient rules.
 """
 
 from __future__ import annotations

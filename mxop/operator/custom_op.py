@@ -2,7 +2,7 @@
 
 A call runs in the thread that makes it: no queue, no worker, so it may call ``asnumpy``, autograd or other operators, works
 after a fork, and what it raises is the cause of the MXNetError that arrives.  A ``backward`` written with operators of
-``mx.nd`` can be differentiated again.  May import :mod:`.answers`, :mod:`mxop._core`, :mod:`mxop.opdef`, :mod:`mxop.ndarray`.
+``mx.nd`` can be differentiated again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``Custom`` on sparse arrays, for classes that say by ``infer_storage_type`` which they take and give.
 
 A class that says nothing of storage is run on dense arrays.  What ``backward`` writes goes on dense, as all gradients between
-calls do.  May import :mod:`.answers`, :mod:`.custom_op`, :mod:`mxop._core`, :mod:`mxop.ndarray`.
+calls do.
 """
 
 from __future__ import annotations

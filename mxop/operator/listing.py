@@ -1,4 +1,4 @@
-"""What is registered, as MXNet lists it.  May import :mod:`mxop.opdef` and :mod:`.custom_op`."""
+"""What is registered, as MXNet lists it."""
 
 from __future__ import annotations
 

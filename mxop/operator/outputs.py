@@ -1,7 +1,4 @@
-"""Shapes and dtypes of a Custom operator's outputs: given, computed by a function, or known to its body.
-
-Imports :mod:`.body`, :mod:`.reg_info`, :mod:`mxop.dtypes`.
-"""
+"""Shapes and dtypes of a Custom operator's outputs: given, computed by a function, or known to its body."""
 
 from __future__ import annotations
 

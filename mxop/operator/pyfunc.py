@@ -1,4 +1,4 @@
-"""A NumPy function as the body of an operator.  Imports :mod:`.body`, :mod:`mxop._core`."""
+"""A NumPy function as the body of an operator."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""MXNet's first operators written in Python: ``NumpyOp`` and ``NDArrayOp``, on top of ``CustomOp``.
-
-May import :mod:`.custom_op`, and :mod:`mxop.symbol` on use.
-"""
+"""MXNet's first operators written in Python: ``NumpyOp`` and ``NDArrayOp``, on top of ``CustomOp``."""
 
 from __future__ import annotations
 

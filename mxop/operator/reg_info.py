@@ -2,7 +2,6 @@
 
 An *info* is a dict: names of inputs and outputs, attributes, supported combinations of dtypes, and a target.
 :class:`Infos` reads all that were given for an operator and checks calls against the one of their device.
-Imports :mod:`mxop.errors` and :mod:`mxop.dtypes`.
 """
 
 from __future__ import annotations

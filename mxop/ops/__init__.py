@@ -1,4 +1,4 @@
-"""Every operator, one declarative entry each, one file a family.  May import :mod:`mxop.opdef` only.
+"""Every operator, one declarative entry each, one file a family.
 
 The import order is the order of the documentation; entries find each other through the registry.
 """

@@ -1,7 +1,4 @@
-"""What kernels of several families share: inference in both directions, and array code that serves both devices.
-
-May import :mod:`mxop.opdef` only.
-"""
+"""What kernels of several families share: inference in both directions, and array code that serves both devices."""
 
 from functools import lru_cache
 from importlib import import_module

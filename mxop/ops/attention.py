@@ -1,7 +1,7 @@
 """Attention of several heads, on projections that lie interleaved in one array.
 
 All are products of stacks of matrices on views, so their gradients are right at every order.  Examples assume
-``import mxop as mx``.  May import :mod:`mxop.opdef` only.
+``import mxop as mx``.
 """
 
 from typing import Annotated

@@ -1,6 +1,6 @@
 """Copies and conversions: what changes the element type, or the gradient, but not the value; and rounding.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+Examples assume ``import mxop as mx``.
 """
 
 from .. import dtypes

@@ -1,6 +1,6 @@
 """Convolution and its transpose, in every layout, with a bias.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
+Examples assume ``import mxop as mx``.
 """
 
 from typing import Literal

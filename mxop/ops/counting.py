@@ -1,6 +1,6 @@
 """Counts and comparisons of whole arrays: histograms, and whether two arrays are close.  Their gradients are zero.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+Examples assume ``import mxop as mx``.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Arrays made from nothing but parameters, and arrays made like another.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+Examples assume ``import mxop as mx``.
 """
 
 import math

@@ -1,7 +1,6 @@
 """Probability densities of samples, or probabilities of whole ones: formulas, differentiable to every order.
 
 `sample` has the shape of the parameters, and after it any number of dimensions: the samples of each.
-May import :mod:`mxop.opdef`, :mod:`mxop.dtypes`, :mod:`mxop.errors`, :mod:`mxop.shape_mode` and :mod:`.shape`.
 """
 
 import math

@@ -2,7 +2,7 @@
 
 Data are seen as ``(outer, n, inner)``: a :class:`Span` says how for each operator, and the rest is shared.  The gradient of
 taking adds up at the places that were taken from; its gradient takes again.
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+Examples assume ``import mxop as mx``.
 """
 
 import sys

@@ -1,7 +1,6 @@
 """Likelihood of marked self-exciting point processes (Hawkes'), whose excitement decays exponentially.
 
-A loop over the points; its gradient, of every order, follows.  Examples assume ``import mxop as mx``.  May import
-:mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+A loop over the points; its gradient, of every order, follows.  Examples assume ``import mxop as mx``.
 """
 
 from .. import dtypes

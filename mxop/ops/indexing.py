@@ -1,8 +1,7 @@
 """What ``x[key]`` and ``x[key] = value`` record while autograd runs: NumPy's indexing as operators.
 
 The integer arrays of a key are inputs; the rest of it is text (see :func:`written`), so that calls can be cached, shown
-and stored.  Users index arrays and need none of these operators by name.  May import :mod:`mxop.opdef` and
-:mod:`._shared`.
+and stored.  Users index arrays and need none of these operators by name.
 """
 
 import operator

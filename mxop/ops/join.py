@@ -1,6 +1,6 @@
 """Joining, splitting, repeating and choosing: concat, stack, split, tile, repeat, where.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.shape_mode` only.
+Examples assume ``import mxop as mx``.
 """
 
 from ..errors import OpValueError

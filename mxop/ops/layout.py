@@ -1,6 +1,6 @@
 """Operators that lay elements out anew: diagonals, margins, blocks of pixels.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+Examples assume ``import mxop as mx``.
 """
 
 from typing import Literal

@@ -4,7 +4,7 @@ Factors and solutions come from LAPACK and BLAS, as NumPy, SciPy and CuPy bring 
 composed.  Gradient rules are written with the same operators, so every order follows.  They are those of M. B. Giles,
 "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008).
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+Examples assume ``import mxop as mx``.
 """
 
 from .. import dtypes

@@ -3,7 +3,7 @@
 A function of scalars is traced; shapes, types, kernels for both devices and gradients of every order follow from it.
 To add an operator, copy an entry, write its formula with Python's arithmetic and the functions of ``F``, and give it a
 record in ``mxop/records/math.py``.  Integer data are computed in float64, and truncated, where a formula needs reals.
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef`, :mod:`mxop.dtypes` and :mod:`mxop.errors`.
+Examples assume ``import mxop as mx``.
 """
 
 import math

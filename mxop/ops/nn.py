@@ -1,7 +1,6 @@
 """Layers of neural networks: activations, the fully connected layer, softmax.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef`, :mod:`mxop.dtypes` and
-:mod:`mxop.shape_mode` only.
+Examples assume ``import mxop as mx``.
 """
 
 from typing import Literal

@@ -2,7 +2,7 @@
 
 All are compositions, so their gradients are right at every order.  float16 data are computed in float32.  Where MXNet counts
 outputs that nobody can see (``node_row_ptr`` of its files), the result stands in their place, too.  Examples assume
-``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+``import mxop as mx``.
 """
 
 from typing import Annotated, Literal

@@ -1,6 +1,6 @@
 """Sorting: one kernel puts elements in order, another finds the order; the rest takes or marks what that names.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+Examples assume ``import mxop as mx``.
 """
 
 from typing import Literal

@@ -1,6 +1,6 @@
 """Pooling: windows of images, or bins of them, reduced to one element each.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
+Examples assume ``import mxop as mx``.
 """
 
 from typing import Literal

@@ -1,6 +1,6 @@
 """Positions of elements as numbers, and rows at positions.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+Examples assume ``import mxop as mx``.
 """
 
 from .. import dtypes

@@ -1,6 +1,6 @@
 """Layers of numbers in eight bits, whose results have 32.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef`, :mod:`mxop.dtypes` and its neighbours.
+Examples assume ``import mxop as mx``.
 """
 
 from .. import dtypes

@@ -4,7 +4,6 @@ What draws with parameters that are arrays stands in :mod:`.sample`.
 
 A public operator is a composite of ``_draw_key``, which alone has an effect, and of a formula of that key.  So a value can be
 computed again (in backward, in a fused formula, in another thread) and is the same; and two calls never share numbers.
-May import :mod:`mxop.generators`, :mod:`mxop.opdef` and :mod:`._shared`.
 """
 
 import math

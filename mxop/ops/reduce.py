@@ -1,7 +1,6 @@
 """Reductions: sums, products, extrema, norms, and the positions of extrema.
 
-Each sum is its element's formula; its gradient follows.  Examples assume ``import mxop as mx``.  May import
-:mod:`mxop.opdef` only.
+Each sum is its element's formula; its gradient follows.  Examples assume ``import mxop as mx``.
 """
 
 from typing import Literal

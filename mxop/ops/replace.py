@@ -1,6 +1,6 @@
 """Copies of arrays in which some elements are others: what assignments to parts of arrays are in files of MXNet.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
+Examples assume ``import mxop as mx``.
 """
 
 from ..errors import OpValueError

@@ -1,6 +1,6 @@
 """Images made larger and smaller.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
+Examples assume ``import mxop as mx``.
 """
 
 from typing import Annotated, Literal

@@ -2,7 +2,6 @@
 
 As in :mod:`.random`, a public operator draws a key, and the rest are formulas of it.  A parameter no distribution has gives
 NaN: a value cannot be refused where a graph runs, and in MXNet some never come to an end.
-May import :mod:`mxop.opdef`, :mod:`mxop.dtypes`, :mod:`mxop.shape_mode`, :mod:`._shared` and :mod:`.random`.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Sequences of different lengths in one array: mask what lies beyond their ends, take their last elements, reverse them.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+Examples assume ``import mxop as mx``.
 """
 
 from .. import dtypes

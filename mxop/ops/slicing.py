@@ -1,6 +1,6 @@
 """Parts of arrays: slices as views, their gradients, and assignment to a slice.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
+Examples assume ``import mxop as mx``.
 """
 
 from ..errors import OpIndexError, OpValueError

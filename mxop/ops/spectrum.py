@@ -1,6 +1,6 @@
 """Transforms of the last axis: Fourier's, and sums of elements at places that are drawn once (a count sketch).
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` and :mod:`mxop.dtypes` only.
+Examples assume ``import mxop as mx``.
 """
 
 from ..errors import OpValueError

@@ -1,6 +1,6 @@
 """Operators of sparse storage, on dense arrays and on the parts of sparse ones; ``mx.nd.sparse`` has the arrays themselves.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
+Examples assume ``import mxop as mx``.
 """
 
 from typing import Literal

@@ -1,6 +1,6 @@
 """Triangles of matrices, as matrices and packed into vectors.
 
-Examples assume ``import mxop as mx``.  May import :mod:`mxop.opdef` only.
+Examples assume ``import mxop as mx``.
 """
 
 from ..errors import OpValueError

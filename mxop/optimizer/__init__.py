@@ -8,8 +8,6 @@ One concern a file:
 - ``layerwise``: a rate for each layer: LARS, LBSGD, LAMB
 - ``updater``: an optimizer with the states of all weights
 - ``states``: states as bytes, and MXNet's own
-
-May import :mod:`mxop.ndarray`, :mod:`mxop.lr_scheduler`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Optimizers with a rate for each weight, from moving averages of its gradients.
-
-May import :mod:`.base` and :mod:`mxop.ndarray`.
-"""
+"""Optimizers with a rate for each weight, from moving averages of its gradients."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What all optimizers have: learning rates, weight decay, counts of updates; names to make them by.
-
-May import :mod:`mxop.ndarray`, :mod:`mxop.registry`.
-"""
+"""What all optimizers have: learning rates, weight decay, counts of updates; names to make them by."""
 
 from __future__ import annotations
 

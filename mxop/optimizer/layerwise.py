@@ -1,4 +1,4 @@
-"""Optimizers for large batches, with a rate for each layer.  May import :mod:`.base`, :mod:`.rules`, :mod:`mxop.ndarray`."""
+"""Optimizers for large batches, with a rate for each layer."""
 
 from __future__ import annotations
 

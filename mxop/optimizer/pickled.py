@@ -1,4 +1,4 @@
-"""Pickles of optimizers' states, read as plain data.  Imports :mod:`mxop.errors` only.
+"""Pickles of optimizers' states, read as plain data.
 
 Python's own unpickler is not used: five bytes make it allocate gigabytes, and the classes that it would have to be handed
 (``bytearray``, ``numpy.dtype``) do what their arguments say.  Here no module is imported and nothing is called; an instruction

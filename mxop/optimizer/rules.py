@@ -1,4 +1,4 @@
-"""Gradient descent and its kin.  May import :mod:`.base`, :mod:`mxop.ndarray`, :mod:`mxop.random`."""
+"""Gradient descent and its kin."""
 
 from __future__ import annotations
 

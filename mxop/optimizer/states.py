@@ -1,7 +1,7 @@
 """States of optimizers as bytes: a ``.params`` file, in which JSON says what the arrays belong to; MXNet's pickles, read only.
 
 Both are read as :class:`~.pickled.Node` objects, of which the values are made here.  No code that the bytes bring is run, and
-their number bounds what they take.  May import :mod:`.base`, :mod:`.pickled`, :mod:`mxop.ndarray`, :mod:`mxop.lr_scheduler`.
+their number bounds what they take.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An optimizer with the states of all weights.  May import :mod:`.base`, :mod:`.states`."""
+"""An optimizer with the states of all weights."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """``mx.profiler``, MXNet's interface: what ran when, as a trace for a viewer, and as a table of times for each operator.
 
 While it does not run, a call pays for one test of a C integer (:mod:`mxop._core.profile`).
-May import :mod:`mxop._core.profile`, :mod:`mxop.errors`.
 
 Examples
 --------

@@ -1,4 +1,4 @@
-"""Starting, stopping and dumping.  Imports the rest of the folder and :mod:`mxop._core.profile`."""
+"""Starting, stopping and dumping."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What programs time and count themselves: tasks, frames, events, counters, markers.
-
-Imports :mod:`mxop._core.profile` and :mod:`mxop.errors`.
-"""
+"""What programs time and count themselves: tasks, frames, events, counters, markers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``set_config`` takes.  Imports :mod:`mxop.errors` and the bits of :mod:`mxop._core.profile`."""
+"""What ``set_config`` takes."""
 
 from __future__ import annotations
 

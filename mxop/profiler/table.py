@@ -1,4 +1,4 @@
-"""Times for each name, as MXNet's table and as JSON.  Imports the standard library only.
+"""Times for each name, as MXNet's table and as JSON.
 
 What comes in is ``{category: {name: (count, total, least, most)}}``, times in nanoseconds, memory in bytes.
 """

@@ -1,4 +1,4 @@
-"""Events as a file for Chrome's trace viewer and Perfetto.  Imports :mod:`mxop._core.profile` and :mod:`mxop.errors`.
+"""Events as a file for Chrome's trace viewer and Perfetto.
 
 The file is complete after every write: what comes later takes the place of its last line.
 """

@@ -1,8 +1,7 @@
 """Test records: for each operator what to feed it, and what NumPy says in float64.
 
 A record drives every check of :func:`mxop.test_utils.check_op` and every benchmark; an operator without one fails the
-suite.  One module a family, each a table ``RECORDS``.  Users give theirs with :func:`record`.  Imports NumPy,
-:mod:`mxop.errors` and :mod:`mxop.missing`.
+suite.  One module a family, each a table ``RECORDS``.  Users give theirs with :func:`record`.
 """
 
 from __future__ import annotations

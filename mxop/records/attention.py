@@ -1,4 +1,4 @@
-"""Records of attention of several heads (``mxop/ops/attention.py``).  Imports NumPy only."""
+"""Records of attention of several heads (``mxop/ops/attention.py``)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Records of the operators of two operands (``mxop/ops/binary.py``), made from one row a function as the operators are.
-
-Imports NumPy only.
-"""
+"""Records of the operators of two operands (``mxop/ops/binary.py``), made from one row a function as the operators are."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Records of windows and convolutions (``mxop/ops/windows.py``, ``mxop/ops/convolution.py``).
 
-References move over the padded image window by window.  Imports NumPy only.
+References move over the padded image window by window.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records of counts and comparisons of whole arrays (``mxop/ops/counting.py``).  Imports NumPy only."""
+"""Records of counts and comparisons of whole arrays (``mxop/ops/counting.py``)."""
 
 from __future__ import annotations
 

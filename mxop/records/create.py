@@ -1,4 +1,4 @@
-"""Records of operators that create arrays (``mxop/ops/create.py``).  Imports NumPy only."""
+"""Records of operators that create arrays (``mxop/ops/create.py``)."""
 
 from __future__ import annotations
 

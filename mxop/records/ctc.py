@@ -1,4 +1,4 @@
-"""Records of connectionist temporal classification (``mxop/ops/ctc.py``).  Imports NumPy and SciPy.
+"""Records of connectionist temporal classification (``mxop/ops/ctc.py``).
 
 The reference tries all ways to write the labels.
 """

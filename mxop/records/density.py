@@ -1,4 +1,4 @@
-"""Records of probability densities (``mxop/ops/density.py``).  Imports NumPy, and SciPy on use."""
+"""Records of probability densities (``mxop/ops/density.py``)."""
 
 from __future__ import annotations
 

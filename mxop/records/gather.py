@@ -1,4 +1,4 @@
-"""Records of operators that take elements at indices (``mxop/ops/gather.py``).  Imports NumPy only."""
+"""Records of operators that take elements at indices (``mxop/ops/gather.py``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of Hawkes processes (``mxop/ops/hawkes.py``).  Imports NumPy only."""
+"""Records of Hawkes processes (``mxop/ops/hawkes.py``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of hidden operators: what gradient rules are made of.  Imports NumPy and SciPy only.
+"""Records of hidden operators: what gradient rules are made of.
 
 Most have a second input of which only the shape matters (``like``); its gradient is zero.
 """

@@ -1,4 +1,4 @@
-"""Records of operators that lay elements out anew (``mxop/ops/layout.py``).  Imports NumPy only."""
+"""Records of operators that lay elements out anew (``mxop/ops/layout.py``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of linear algebra (``mxop/ops/linalg.py``).  Imports NumPy and SciPy only."""
+"""Records of linear algebra (``mxop/ops/linalg.py``)."""
 
 from __future__ import annotations
 

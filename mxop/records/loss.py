@@ -1,4 +1,4 @@
-"""Records of output layers (``mxop/ops/loss.py``), whose gradients are not their derivatives.  Imports NumPy and SciPy.
+"""Records of output layers (``mxop/ops/loss.py``), whose gradients are not their derivatives.
 
 Those are compared with MXNet's in ``tests/test_mxnet_models.py``, and with their own definition in ``tests/test_loss.py``.
 """

@@ -1,6 +1,6 @@
 """Records of unary mathematics, copies and conversions (``mxop/ops/math.py`` and ``mxop/ops/convert.py``).
 
-Domains keep away from poles, where numeric differentiation of third order says nothing.  Imports NumPy and SciPy.
+Domains keep away from poles, where numeric differentiation of third order says nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records of matrix products (``mxop/ops/matrix.py``).  Imports NumPy only."""
+"""Records of matrix products (``mxop/ops/matrix.py``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of neural network layers (``mxop/ops/nn.py``).  Imports NumPy and SciPy."""
+"""Records of neural network layers (``mxop/ops/nn.py``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of normalisation (``mxop/ops/norm.py``).  Imports NumPy."""
+"""Records of normalisation (``mxop/ops/norm.py``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of the update operators of optimizers (``mxop/ops/optimizer.py``).  Imports NumPy.
+"""Records of the update operators of optimizers (``mxop/ops/optimizer.py``).
 
 The references are MXNet 1.9.1's steps in float64; ``tests/test_optimizer.py`` holds the operators against its answers, too.
 """

@@ -1,4 +1,4 @@
-"""Records of sorting (``mxop/ops/order.py``).  Imports NumPy only."""
+"""Records of sorting (``mxop/ops/order.py``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of pooling (``mxop/ops/pooling.py``).  Imports NumPy only."""
+"""Records of pooling (``mxop/ops/pooling.py``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of positions and of rows at positions (``mxop/ops/positions.py``).  Imports NumPy only."""
+"""Records of positions and of rows at positions (``mxop/ops/positions.py``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of eight-bit numbers (``mxop/ops/quantize.py``).  Imports NumPy only."""
+"""Records of eight-bit numbers (``mxop/ops/quantize.py``)."""
 
 from __future__ import annotations
 

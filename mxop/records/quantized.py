@@ -1,4 +1,4 @@
-"""Records of layers of eight-bit numbers (``mxop/ops/quantized.py``).  Imports NumPy, :mod:`.quantize`."""
+"""Records of layers of eight-bit numbers (``mxop/ops/quantized.py``)."""
 
 from __future__ import annotations
 

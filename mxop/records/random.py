@@ -1,4 +1,4 @@
-"""Records of operators that draw random numbers (``mxop/ops/random.py``).  Imports NumPy, and the rest on use."""
+"""Records of operators that draw random numbers (``mxop/ops/random.py``)."""
 
 from __future__ import annotations
 

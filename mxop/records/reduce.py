@@ -1,4 +1,4 @@
-"""Records of reductions (``mxop/ops/reduce.py``).  Imports NumPy only."""
+"""Records of reductions (``mxop/ops/reduce.py``)."""
 
 from __future__ import annotations
 

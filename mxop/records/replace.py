@@ -1,4 +1,4 @@
-"""Records of copies in which some elements are others (``mxop/ops/replace.py``).  Imports NumPy only."""
+"""Records of copies in which some elements are others (``mxop/ops/replace.py``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of what resizes images (``mxop/ops/resize.py``).  Imports NumPy only."""
+"""Records of what resizes images (``mxop/ops/resize.py``)."""
 
 from __future__ import annotations
 

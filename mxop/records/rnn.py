@@ -1,4 +1,4 @@
-"""Records of recurrent layers (``mxop/ops/rnn.py``).  Imports NumPy."""
+"""Records of recurrent layers (``mxop/ops/rnn.py``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records of operators that draw by parameters in arrays (``mxop/ops/sample.py``).  Imports NumPy and :mod:`.random`."""
+"""Records of operators that draw by parameters in arrays (``mxop/ops/sample.py``)."""
 
 from __future__ import annotations
 

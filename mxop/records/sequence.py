@@ -1,4 +1,4 @@
-"""Records of sequences (``mxop/ops/sequence.py``).  Imports NumPy only."""
+"""Records of sequences (``mxop/ops/sequence.py``)."""
 
 from __future__ import annotations
 

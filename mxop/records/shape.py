@@ -1,4 +1,4 @@
-"""Records of operators that move elements (``mxop/ops/shape.py``, ``slicing.py``, ``join.py``).  Imports NumPy only."""
+"""Records of operators that move elements (``mxop/ops/shape.py``, ``slicing.py``, ``join.py``)."""
 
 from __future__ import annotations
 

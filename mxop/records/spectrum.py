@@ -1,4 +1,4 @@
-"""Records of transforms of the last axis (``mxop/ops/spectrum.py``).  Imports NumPy only."""
+"""Records of transforms of the last axis (``mxop/ops/spectrum.py``)."""
 
 from __future__ import annotations
 

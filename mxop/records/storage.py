@@ -1,4 +1,4 @@
-"""Records of sparse storage (``mxop/ops/storage.py``).  Imports NumPy and :mod:`.binary`."""
+"""Records of sparse storage (``mxop/ops/storage.py``)."""
 
 from __future__ import annotations
 

@@ -9,8 +9,6 @@ One concern a file:
 - ``convolved``: cells of convolutions
 - ``rnn``: checkpoints with the parameters of each gate
 - ``io``: sentences of different lengths
-
-May import :mod:`mxop.symbol`, :mod:`mxop.ndarray`, :mod:`mxop.initializer`, :mod:`mxop.io`, :mod:`mxop.model`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What all recurrent cells have: parameters, states and unrolling over time.
-
-May import :mod:`mxop.symbol`, :mod:`mxop.ndarray`, :mod:`mxop.errors`.
-"""
+"""What all recurrent cells have: parameters, states and unrolling over time."""
 
 from __future__ import annotations
 

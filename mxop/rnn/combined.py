@@ -1,4 +1,4 @@
-"""Cells of cells: one after the other, in both directions, modified.  May import :mod:`.base`."""
+"""Cells of cells: one after the other, in both directions, modified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells of convolutions (Shi et al., 2015).  May import :mod:`.base`, :mod:`.plain`."""
+"""Cells of convolutions (Shi et al., 2015)."""
 
 from __future__ import annotations
 

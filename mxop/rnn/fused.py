@@ -1,4 +1,4 @@
-"""All layers and steps in one operator, ``RNN``.  May import :mod:`.base`, :mod:`.combined`, :mod:`.plain`."""
+"""All layers and steps in one operator, ``RNN``."""
 
 from __future__ import annotations
 

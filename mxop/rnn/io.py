@@ -1,4 +1,4 @@
-"""Sentences of different lengths in batches.  May import :mod:`mxop.io`, :mod:`mxop.ndarray`."""
+"""Sentences of different lengths in batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells of dense layers: plain, LSTM and GRU.  May import :mod:`.base`, :mod:`mxop.initializer`."""
+"""Cells of dense layers: plain, LSTM and GRU."""
 
 from __future__ import annotations
 

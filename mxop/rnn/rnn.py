@@ -1,7 +1,4 @@
-"""Unrolling by a function, and checkpoints with the parameters of each gate.
-
-May import :mod:`.base`, :mod:`mxop.checkpoints`.
-"""
+"""Unrolling by a function, and checkpoints with the parameters of each gate."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """``mx.sym``: symbolic programming.
 
 Every operator is a function here, in ``contrib``, ``linalg``, ``random``, ``image`` and ``sparse`` by its prefix, hidden
-ones in ``_internal``; they are made when first asked for.  May import :mod:`mxop.graph` and :mod:`mxop.opdef`.
+ones in ``_internal``; they are made when first asked for.
 """
 
 from __future__ import annotations

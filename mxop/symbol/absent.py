@@ -1,7 +1,4 @@
-"""What a ``symbol.json`` needs and mxop does not have: found before anything is made of it, and told at once.
-
-Imports :mod:`.json_format`, :mod:`mxop.opdef` and :mod:`mxop.missing`.
-"""
+"""What a ``symbol.json`` needs and mxop does not have: found before anything is made of it, and told at once."""
 
 from __future__ import annotations
 

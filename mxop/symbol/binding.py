@@ -1,7 +1,4 @@
-"""From a symbol and arrays (or shapes) to an executor: everything that can be wrong is found here.
-
-Imports :mod:`.compose`, :mod:`.inference`, :mod:`.sharing` and :mod:`mxop.graph`.
-"""
+"""From a symbol and arrays (or shapes) to an executor: everything that can be wrong is found here."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""``mx.nd.CachedOp``: a symbol as a function of arrays.
-
-Imports :mod:`.symbol` and :mod:`mxop.graph`.
-"""
+"""``mx.nd.CachedOp``: a symbol as a function of arrays."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Making nodes: the call of an operator on symbols, and the composition of a symbol with others.
-
-Imports :mod:`mxop.graph`, :mod:`mxop.attribute` and :mod:`mxop.name`.
-"""
+"""Making nodes: the call of an operator on symbols, and the composition of a symbol with others."""
 
 from __future__ import annotations
 

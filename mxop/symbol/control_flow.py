@@ -1,7 +1,6 @@
 """``mx.sym.contrib.foreach``, ``while_loop`` and ``cond``: a Python function that is called once becomes a subgraph.
 
 What the function makes is told by the attribute ``__subgraph_name__``, as MXNet tells it.
-Imports :mod:`.symbol`, :mod:`.compose` and :mod:`mxop.graph`.
 """
 
 from __future__ import annotations

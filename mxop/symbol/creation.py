@@ -1,4 +1,4 @@
-"""Functions of ``mx.sym`` that are not one operator: constants, ``split_v2``.  Imports :mod:`.symbol`."""
+"""Functions of ``mx.sym`` that are not one operator: constants, ``split_v2``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Inference of a symbol's shapes and types, in MXNet's forms.
 
-Inside, what is unknown is None; MXNet's 0 and ``()`` exist only here.  Imports :mod:`mxop.graph` and :mod:`mxop.opdef`.
+Inside, what is unknown is None; MXNet's 0 and ``()`` exist only here.
 """
 
 from __future__ import annotations

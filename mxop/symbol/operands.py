@@ -1,7 +1,4 @@
-"""What passes see of a graph: symbols that know their shape, type and value.
-
-Imports :mod:`.symbol` and :mod:`mxop.graph`.
-"""
+"""What passes see of a graph: symbols that know their shape, type and value."""
 
 from __future__ import annotations
 

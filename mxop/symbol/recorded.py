@@ -1,7 +1,4 @@
-"""From the tape to a symbol: what autograd recorded, as a graph.
-
-May import :mod:`mxop._core.tape` and :mod:`mxop.graph`.
-"""
+"""From the tape to a symbol: what autograd recorded, as a graph."""
 
 from __future__ import annotations
 

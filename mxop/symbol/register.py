@@ -1,7 +1,6 @@
 """The functions of ``mx.sym``: one per registered name, made when it is first asked for.
 
 Nothing is made at import, so a thousand operators cost nothing, and an operator that a user registers is there at once.
-Imports :mod:`mxop.opdef`, :mod:`.control_flow` and :mod:`.symbol`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Symbols as ``symbol.json``, and back.  Imports :mod:`.json_format`, :mod:`.absent`, :mod:`.compose` and :mod:`mxop.graph`."""
+"""Symbols as ``symbol.json``, and back."""
 
 from __future__ import annotations
 

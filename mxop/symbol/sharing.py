@@ -1,7 +1,4 @@
-"""Where the arrays of ``Symbol.simple_bind`` come from: new ones, another executor's, or a buffer.
-
-May import :mod:`mxop.graph.ir`, :mod:`mxop.dtypes`.
-"""
+"""Where the arrays of ``Symbol.simple_bind`` come from: new ones, another executor's, or a buffer."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The *front* of the graph is what has rules for sparse arrays, and what that needs; it runs operator by operator, by the
 functions of ``mx.nd``, and autograd records it.  The rest is a graph of dense arrays, some of which the front computes; it is
-bound to an executor.  Imports :mod:`mxop.graph`, :mod:`mxop._core`, and on use :mod:`mxop.ndarray`.
+bound to an executor.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Matrices with known properties, for tests of linear algebra.  May import :mod:`mxop.ndarray`."""
+"""Matrices with known properties, for tests of linear algebra."""
 
 from __future__ import annotations
 

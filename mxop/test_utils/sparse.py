@@ -1,4 +1,4 @@
-"""Random arrays in sparse storage.  May import :mod:`mxop.ndarray`, :mod:`.generate`; SciPy."""
+"""Random arrays in sparse storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do generators of random numbers draw from the distribution that they should?  SciPy knows.  Imports :mod:`mxop.errors`."""
+"""Do generators of random numbers draw from the distribution that they should?  SciPy knows."""
 
 from __future__ import annotations
 

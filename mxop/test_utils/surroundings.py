@@ -1,4 +1,4 @@
-"""What machine this is, and data sets: mxop downloads nothing, but reads what lies there.  May import :mod:`mxop.io`."""
+"""What machine this is, and data sets: mxop downloads nothing, but reads what lies there."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Optimizers, iterators and networks under test; two symbols side by side.
-
-May import :mod:`mxop.autograd`, :mod:`mxop.initializer`, :mod:`mxop.io`, :mod:`mxop.random`.
-"""
+"""Optimizers, iterators and networks under test; two symbols side by side."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """``mx.viz``: pictures and tables of graphs and of what runs them.
 
 ``plot_network`` and ``print_summary`` are MXNet's; the other drawings are SVG and need no other package.
-May import :mod:`mxop.symbol`, :mod:`mxop.graph`.
 """
 
 from ..missing import hooks

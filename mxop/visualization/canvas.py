@@ -1,4 +1,4 @@
-"""SVG as text: shapes, and the drawing that they make.  Imports :mod:`mxop.files` only."""
+"""SVG as text: shapes, and the drawing that they make."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Graphs as pictures, drawn here: symbols, graphs, what executors run, and what a pass changed.
-
-May import :mod:`.canvas`, :mod:`.layout` and :mod:`mxop.graph`.
-"""
+"""Graphs as pictures, drawn here: symbols, graphs, what executors run, and what a pass changed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Where the boxes of a graph go: rows from inputs to outputs, few crossings, short lines.
 
 The steps are those of Sugiyama: rows by longest path, order within a row by the middle of neighbours, then positions.
-Long edges pass through a point in each row between.  Imports the standard library only.
+Long edges pass through a point in each row between.
 """
 
 from __future__ import annotations

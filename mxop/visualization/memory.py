@@ -1,4 +1,4 @@
-"""``memory_chart``: which value lives in which buffer, from when to when.  May import :mod:`.canvas`, :mod:`mxop.graph`."""
+"""``memory_chart``: which value lives in which buffer, from when to when."""
 
 from __future__ import annotations
 

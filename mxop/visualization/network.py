@@ -1,4 +1,4 @@
-"""``plot_network``: the graph of a symbol for Graphviz, as MXNet draws it.  May import :mod:`mxop.symbol`."""
+"""``plot_network``: the graph of a symbol for Graphviz, as MXNet draws it."""
 
 from __future__ import annotations
 

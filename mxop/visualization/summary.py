@@ -1,4 +1,4 @@
-"""``print_summary``: a table of layers, as MXNet prints it.  May import :mod:`.network`."""
+"""``print_summary``: a table of layers, as MXNet prints it."""
 
 from __future__ import annotations
 

@@ -7,8 +7,6 @@ One concern a file:
 - ``embedding``: vectors of tokens
 - ``vectors``: the files that hold them
 - ``published``: what such files are called
-
-May import :mod:`mxop.ndarray`, :mod:`mxop.registry`, :mod:`mxop.base`, :mod:`mxop.files`.
 """
 
 from ...missing import hooks

@@ -1,7 +1,4 @@
-"""``mx.contrib.text.embedding``: vectors for tokens, from files that are there: nothing is downloaded.
-
-May import :mod:`mxop.ndarray`, :mod:`mxop.registry`, :mod:`mxop.base`, :mod:`mxop.files`.
-"""
+"""``mx.contrib.text.embedding``: vectors for tokens, from files that are there: nothing is downloaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What published files of vectors are called.  Imports nothing."""
+"""What published files of vectors are called."""
 
 #: Each name with the archive that the file comes in.
 GLOVE = {

@@ -1,4 +1,4 @@
-"""``mx.contrib.text.utils``: how often each token stands in a text.  Imports :mod:`mxop.errors`."""
+"""``mx.contrib.text.utils``: how often each token stands in a text."""
 
 from __future__ import annotations
 

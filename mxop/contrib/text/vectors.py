@@ -1,7 +1,6 @@
 """Files of vectors: lines of a token and numbers, as they are published or written by hand.
 
-The files come from others, so a line is read only up to a limit, and every problem names it.  Imports :mod:`mxop.errors`,
-:mod:`mxop.files` and :mod:`mxop.limits`.
+The files come from others, so a line is read only up to a limit, and every problem names it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``mx.contrib.text.vocab``: numbers for tokens, 0 for all that are not known.  Imports :mod:`mxop.errors`."""
+"""``mx.contrib.text.vocab``: numbers for tokens, 0 for all that are not known."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Passes: small transformations from a graph to a graph, in a table, each verified after it ran.
 
 One idea a file; :mod:`.base` says what a pass is, :mod:`.peephole` and :mod:`.pattern` how most are written, :mod:`.table`
-which run and in which order.  Imports the rest of :mod:`mxop.graph`.
+which run and in which order.
 """
 
 from __future__ import annotations

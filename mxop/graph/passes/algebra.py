@@ -1,7 +1,7 @@
 """Algebra of real numbers: what holds but for rounding, overflow and the sign of zero.
 
 Not automatic: an executor computes what was written.  ``Symbol.optimize()`` runs it, and ``switch_passes(algebra=True)``
-lets executors do so.  Imports :mod:`.peephole`, :mod:`.stable`, :mod:`mxop.graph.symbols`.
+lets executors do so.
 """
 
 from __future__ import annotations

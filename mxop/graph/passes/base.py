@@ -1,7 +1,4 @@
-"""What a pass is: a function from a graph to a graph that means the same.
-
-Imports :mod:`mxop.graph.ir`, :mod:`mxop.graph.infer`, :mod:`mxop.graph.rewrite` and :mod:`mxop.opdef`.
-"""
+"""What a pass is: a function from a graph to a graph that means the same."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A choice between arrays becomes a formula, which fuses with what is around it.
-
-Imports :mod:`.peephole`, :mod:`mxop.graph.symbols`.
-"""
+"""A choice between arrays becomes a formula, which fuses with what is around it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Common subexpressions: equal calls are made once.  Imports :mod:`.base`, :mod:`mxop.graph.formulas`."""
+"""Common subexpressions: equal calls are made once."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Dead nodes: what is computed for its shape alone is not computed.
-
-Imports :mod:`.base` and :mod:`mxop.graph.reads`.
-"""
+"""Dead nodes: what is computed for its shape alone is not computed."""
 
 from __future__ import annotations
 

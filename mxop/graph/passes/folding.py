@@ -1,7 +1,4 @@
-"""Constant folding: what depends on numbers only is computed once, when the graph is prepared.
-
-Imports :mod:`.base`, :mod:`mxop.graph.constants`.
-"""
+"""Constant folding: what depends on numbers only is computed once, when the graph is prepared."""
 
 from __future__ import annotations
 

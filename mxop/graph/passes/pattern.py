@@ -1,7 +1,4 @@
-"""Passes that look for patterns: pieces of a graph, written as symbols over labels.
-
-Imports :mod:`.base`, :mod:`mxop.graph.symbols` and :mod:`mxop.opdef`.
-"""
+"""Passes that look for patterns: pieces of a graph, written as symbols over labels."""
 
 from __future__ import annotations
 

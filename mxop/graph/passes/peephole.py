@@ -1,7 +1,4 @@
-"""Passes that look at one node at a time: visitors, chosen by operator or kind.
-
-Imports :mod:`.base`, :mod:`mxop.graph.symbols` and :mod:`mxop.opdef`.
-"""
+"""Passes that look at one node at a time: visitors, chosen by operator or kind."""
 
 from __future__ import annotations
 

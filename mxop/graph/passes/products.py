@@ -1,7 +1,4 @@
-"""Products of matrices take in what stands around them: transposes become flags, a scale and a bias arguments.
-
-Imports :mod:`.peephole`, :mod:`mxop.graph.symbols`.
-"""
+"""Products of matrices take in what stands around them: transposes become flags, a scale and a bias arguments."""
 
 from __future__ import annotations
 

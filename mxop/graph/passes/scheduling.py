@@ -1,7 +1,4 @@
-"""What is done to a graph while its schedule is made: recomputation, fusion, sharing of memory.
-
-Imports :mod:`.base`, :mod:`mxop.graph.fuse`, :mod:`mxop.graph.mirror`, :mod:`mxop.graph.recompute`, :mod:`mxop.graph.plan`.
-"""
+"""What is done to a graph while its schedule is made: recomputation, fusion, sharing of memory."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 Everything here keeps NaN, infinities and the sign of zero, for every type: ``x * 0`` stays, and ``x + 0`` too, since it
 turns -0.0 into 0.0 (``x - 0`` does not).  What holds only for real numbers is in :mod:`.algebra`.
-Imports :mod:`.base`, :mod:`mxop.graph.formulas`, :mod:`mxop.graph.traits`, :mod:`mxop.formula`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Numerically safe forms of what people write down from a book.
-
-Imports :mod:`.pattern`, :mod:`.peephole`, :mod:`mxop.graph.symbols`.
-"""
+"""Numerically safe forms of what people write down from a book."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The table of passes: their order, which are on, and running them with the verifier behind each.
-
-Imports :mod:`.base`, :mod:`mxop.graph.verify`, :mod:`mxop.graph.garbage` and :mod:`mxop.errors`.
-"""
+"""The table of passes: their order, which are on, and running them with the verifier behind each."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """``mx.nd.sparse``: matrices of which few elements are not zero (csr), and arrays of which few rows are not (row_sparse).
 
-The operators of the namespace are put here by :mod:`..register`.  May import :mod:`mxop._core` and, on use, SciPy.
+The operators of the namespace are put here by :mod:`..register`.
 """
 
 from .arrays import BaseSparseNDArray, CSRNDArray, RowSparseNDArray, cast_storage

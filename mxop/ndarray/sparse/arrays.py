@@ -1,7 +1,7 @@
 """The classes: SciPy's csr matrix, or rows and their numbers, with the methods of an array.
 
 They enter operators through ``__mxop_operator__`` alone, which :mod:`.operators` gives them with the methods that are
-operators.  Imports NumPy, :mod:`mxop._core`, :mod:`.history` and, on use, SciPy.
+operators.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions that make sparse arrays.  Imports NumPy, :mod:`.arrays`, :mod:`mxop.ndarray.blank` and, on use, SciPy."""
+"""Functions that make sparse arrays."""
 
 from __future__ import annotations
 

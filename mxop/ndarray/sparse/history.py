@@ -1,7 +1,7 @@
 """What autograd knows of sparse arrays: each that it records has a stand-in on the tape, a dense array without memory.
 
 The stand-in holds zeros, of which there is one in memory; gradients that reach it are dense, but for those that reach a
-variable, which may be row_sparse.  Imports :mod:`.memory`, :mod:`mxop._core` and :mod:`mxop.autograd`.
+variable, which may be row_sparse.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Where the parts of sparse arrays lie: NumPy's arrays and SciPy's matrices on the CPU, CuPy's on a GPU.
-
-Imports NumPy, :mod:`mxop._core` and, on use, SciPy and :mod:`mxop._gpu`.
-"""
+"""Where the parts of sparse arrays lie: NumPy's arrays and SciPy's matrices on the CPU, CuPy's on a GPU."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """What operators do with sparse arrays: those that keep the storage, products, updates of rows; all others take dense ones.
 
 A dense fallback says so once for each operator (not where the environment variable ``MXNET_STORAGE_FALLBACK_LOG_VERBOSE`` is
-0).  Imports NumPy, :mod:`.arrays`, :mod:`.history`, :mod:`.products`, :mod:`.updates`, :mod:`mxop.missing`,
-:mod:`mxop.opdef`; SciPy on use.
+0).
 """
 
 from __future__ import annotations

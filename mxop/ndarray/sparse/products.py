@@ -1,6 +1,6 @@
 """Operators whose gradients have few rows: products with csr matrices, rows looked up in tables, sums of squares.
 
-They record themselves.  Imports NumPy, :mod:`mxop._kernels`, :mod:`.arrays`, :mod:`.history`; SciPy on use.
+They record themselves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Steps of optimizers by row_sparse gradients.  Imports NumPy, :mod:`.arrays` and :mod:`mxop._core`."""
+"""Steps of optimizers by row_sparse gradients."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A kernel as the body of an operator: what is known of its calls, how it runs, and the body of its gradient.
-
-Imports the other modules of this package, :mod:`..body`, :mod:`mxop.opdef`.
-"""
+"""A kernel as the body of an operator: what is known of its calls, how it runs, and the body of its gradient."""
 
 from __future__ import annotations
 

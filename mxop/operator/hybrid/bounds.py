@@ -2,7 +2,7 @@
 
 Integers are followed as intervals, whose ends are infinite where nothing is known: after an operation that may wrap around
 in its type, too.  Where all indices are proven to lie inside, the kernel runs without checks; otherwise it runs with them, and
-raises IndexError as plain Python would.  Imports :mod:`.ir`, :mod:`.types`.
+raises IndexError as plain Python would.
 """
 
 from __future__ import annotations

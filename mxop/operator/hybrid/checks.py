@@ -4,7 +4,6 @@ Every name is declared once, in scope, and used as what it is; the first thing t
 is read when it is made, and again for each combination of ranks: then ``grid`` becomes loops, and shapes have their lengths.
 What is only computed when a condition holds becomes a condition: ``a if c else b``, and ``c and x[i] > 0``, where the element
 may not exist otherwise.  What depends on the types of a call is checked in :mod:`.types`.
-Imports :mod:`.ir` and :mod:`.words`.
 """
 
 from __future__ import annotations

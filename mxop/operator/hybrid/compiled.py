@@ -1,7 +1,6 @@
 """Kernels compiled by numba for the CPU: one per types and schedule, kept for as long as their operator, and on disk.
 
 numba is imported when a kernel is compiled.  Threads are as many as the other kernels use; a forked child has one.
-Imports :mod:`.translate`, :mod:`.bounds`, :mod:`.numbers`, :mod:`mxop._kernels.team`.
 """
 
 from __future__ import annotations

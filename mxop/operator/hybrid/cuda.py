@@ -3,9 +3,6 @@
 A loop whose iterations are independent runs on the grid, together with such loops directly inside it; ``parallel`` and
 ``vectorize`` promise that, of ``range`` and ``grid`` it is found out, ``serial`` and ``reduce`` run in order.  Everything
 else is done by one thread.
-
-Imports :mod:`.translate`, :mod:`.compiled`, :mod:`.races`,
-:mod:`mxop._gpu.text` and :mod:`mxop._gpu.compiled`; CuPy when a kernel runs.
 """
 
 from __future__ import annotations

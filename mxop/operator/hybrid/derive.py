@@ -5,7 +5,6 @@ passes on is what :func:`mxop.formula.vjp` says of its expression.  A number of 
 is computed again.  What else is overwritten although its value is read on the way back is kept in tensors indexed by the
 loops around it, and put back on the way, unless nothing has read it before; a loop that only accumulates keeps what was there
 before it.  Loops whose iterations turn out to be independent run as they do forward, in threads where those did.
-Imports :mod:`.ir`, :mod:`.races`, :mod:`.types`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""``kernel``: a function in the hybrid language, as people hold it and as it runs as plain Python on NumPy arrays.
-
-Imports :mod:`.checks`, :mod:`.races`, :mod:`.source`, :mod:`.types`, :mod:`.words`.
-"""
+"""``kernel``: a function in the hybrid language, as people hold it and as it runs as plain Python on NumPy arrays."""
 
 from __future__ import annotations
 

@@ -3,7 +3,6 @@
 Expressions are those of :mod:`mxop.formula`: a number or an index is a leaf that holds a :class:`Variable`, an element is
 ``load(tensor, index...)``, a length ``size(tensor, axis)``.  Being interned, equal ones are the same object.  Types are not in
 them: :mod:`.types` finds them for each call.  :data:`ROWS` is the primitive table with what only kernels have.
-Imports :mod:`mxop.formula`, :mod:`.source`.
 """
 
 from __future__ import annotations

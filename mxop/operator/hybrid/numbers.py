@@ -1,7 +1,6 @@
 """Python's division and what else numba and NumPy do not do alike, as functions of NumPy's numbers that numba compiles.
 
 :func:`plain` and :func:`compiled` are what translated kernels name besides their variables.
-Imports :mod:`.ir`, :mod:`.words`.
 """
 
 from __future__ import annotations

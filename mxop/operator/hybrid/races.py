@@ -2,7 +2,7 @@
 
 The rule: of every tensor that a loop writes, one index must be the same in all places of the loop and tell its iterations
 apart: the loop's variable, ``2*i + 1``, or ``i*n + j`` where ``j`` runs through ``range(n)``.  Numbers must not be carried
-from one iteration to the next.  Imports :mod:`.ir`, and :mod:`mxop.formula` for the slope of an index.
+from one iteration to the next.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Numbers that are copies of others, or are used once, are put where they are used; assignments that nothing reads go; each value
 of a number has a name of its own where that is possible, so that the next derivative need not keep it; a value that is stored
 twice is stored once; parallel loops over the same range become one.  Only the sign of a zero may change: zero plus a gradient
-is the gradient.  Imports :mod:`.ir`, :mod:`.races`, :mod:`.types`.
+is the gradient.
 """
 
 from __future__ import annotations

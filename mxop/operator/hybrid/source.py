@@ -1,4 +1,4 @@
-"""The text of a kernel, found and parsed, and errors that show a place in it.  Imports :mod:`mxop.errors`."""
+"""The text of a kernel, found and parsed, and errors that show a place in it."""
 
 from __future__ import annotations
 

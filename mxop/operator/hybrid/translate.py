@@ -4,7 +4,6 @@ Every operation is written in the type that :mod:`.types` found, so literals do 
 integers wrap as NumPy's do.  The outermost ``parallel`` loop becomes ``prange``, an element that a loop accumulates into is
 held in a register, what is used twice has a name.  Where iterations add to the same elements, a parallel loop runs in parts
 with a copy each, and a loop inside makes its additions after the rest of a block of iterations, which is vectorised then.
-Imports :mod:`.types`, :mod:`.ir`, :mod:`.races`.
 """
 
 from __future__ import annotations

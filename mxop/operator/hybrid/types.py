@@ -2,8 +2,7 @@
 
 A type is a NumPy dtype's name (``'float32'``, ``'bool_'``), or ``'int'``, ``'float'``, ``'bool'`` for Python's numbers, which
 take the type of the other operand.  What an operation gives is not written here: it is asked of the plain words and of
-NumPy, on samples, so the compiled kernel has the types of the plain run.  Imports :mod:`.ir`,
-:mod:`.words`.
+NumPy, on samples, so the compiled kernel has the types of the plain run.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 They are also its definition: the compiler asks them for the type of every expression (:mod:`.types`).  Numbers behave as
 NumPy's scalars do; a function of Python numbers gives a Python number.  Tensors of float16 and bfloat16 hold float32 while
-a kernel works on them and are rounded when it is done.  Imports NumPy and :mod:`mxop.dtypes`.
+a kernel works on them and are rounded when it is done.
 """
 
 from __future__ import annotations
