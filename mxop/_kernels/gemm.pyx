@@ -6,7 +6,7 @@ has an influence on another; sums are cut by sizes alone, so results have the sa
 
 from cython.parallel cimport prange
 
-from mxop._kernels.instruction_sets cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of, tile_kernels
+from mxop._kernels.instruction_sets cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of
 from mxop._kernels.memory cimport Block, block_new, block_release, fill_scratch
 from mxop._kernels.team cimport mx_next_task, mx_shares, parts_of, share_out, threads_of
 from mxop._kernels.windows cimport mx_images, read_images
@@ -59,8 +59,6 @@ cdef enum:
     SPARE = 2               # tiles for each thread, so that one that is held up does not hold up the rest
     PACKING = 24            # rows, or columns, that take as long to multiply as the other operand of a tile takes to pack
     FEW_ROWS = 48           # a tile has at least as many
-    TILE_SUMMANDS = 32      # for which the processor's unit for tiles is better, and
-    TILE_USES = 60          # how often numbers are used, rows and columns together: splitting one takes as long as so many products
     FINISHED = 256          # summands, at most, where a formula is computed of each block of results, for memory would take longer
     FINISHED_COSTLY = 64    # and where the formula is costly
     SMALL = 8192            # bytes of scratch memory that need no allocation
@@ -203,14 +201,6 @@ cdef Py_ssize_t room_of(const mx_gemm_kernels* kernels, const Batch* batch) noex
     return (<Py_ssize_t>kernels.room(&batch.gemm, rows, columns) + ALIGNED - 1) & -ALIGNED
 
 
-cdef const mx_gemm_kernels* kernels_of(const mx_gemm* g, bint double_) noexcept nogil:
-    """Return what the instruction set in use has for a product of these sizes."""
-    cdef const void* tiles = NULL
-    if not double_ and g.k >= TILE_SUMMANDS and <double>g.m * g.n >= TILE_USES * <double>(g.m + g.n):
-        tiles = tile_kernels()
-    return <const mx_gemm_kernels*>(gemm_kernels(double_) if tiles == NULL else tiles)
-
-
 cdef class Product(Work):
     """Products of matrices, ``C = alpha * A @ B + bias``, or ``C +=`` that: of A, B, the bias if there is one, and C.
 
@@ -294,7 +284,7 @@ cdef class Product(Work):
         return 1 if batch.count == 1 and batch.slices == 1 and batch.gemm.m > 1 and batch.gemm.n > 1 else -1
 
     cdef Work keeping(self, char** data):
-        cdef const mx_gemm_kernels* kernels = kernels_of(&self.batch.gemm, self.double_)
+        cdef const mx_gemm_kernels* kernels = <const mx_gemm_kernels*>gemm_kernels(self.double_)
         cdef Product found = Product.__new__(Product)
         cdef Batch batch = self.batch
         self.place(&batch, data, kernels)
@@ -309,8 +299,7 @@ cdef class Product(Work):
     cdef bint finishes(self, bint costly) noexcept:
         cdef const mx_gemm* g = &self.batch.gemm
         cdef bint little = g.k <= (FINISHED_COSTLY if costly else FINISHED) and self.batch.slices == 1 and g.m > 1 and g.n > 1
-        cdef bint by_vectors = kernels_of(g, self.double_) == <const mx_gemm_kernels*>gemm_kernels(self.double_)
-        return little and by_vectors and not g.add and self.c_type == self.double_ and g.c_column == itemsize_of(self.c_type)
+        return little and not g.add and self.c_type == self.double_ and g.c_column == itemsize_of(self.c_type)
 
     cdef int run_finishing(self, char** data, int threads, Finish finish) except -1:
         return self.multiply(data, threads, finish)
@@ -328,7 +317,7 @@ cdef class Product(Work):
         cdef Block* block = NULL
         cdef Py_ssize_t room, each, partial
         if kernels == NULL:
-            kernels = kernels_of(&batch.gemm, self.double_)
+            kernels = <const mx_gemm_kernels*>gemm_kernels(self.double_)
         self.place(&batch, data, kernels)
         if batch.count == 0 or batch.gemm.m == 0 or batch.gemm.n == 0:
             return 0

@@ -1,13 +1,9 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 cdef extern from "mxop_block.h" nogil:
-    enum:
-        MX_CLAIMED
     const int MX_ITEMSIZE[13]
     void mx_prefetch(const char* p, Py_ssize_t nbytes)
     void mx_prefetch_first(const char* p, Py_ssize_t nbytes)
-    bint mx_claims()
-    void mx_claim(const char* p, Py_ssize_t nbytes)
     void mx_stream_fence()
     ctypedef void (*mx_loop)(Py_ssize_t n, void* o, const void* a, const void* b, const void* c, const void* s) noexcept
     ctypedef double (*mx_total)(Py_ssize_t n, const void* a, const void* b, const void* c, const void* s) noexcept
@@ -24,32 +20,10 @@ cdef extern from "mxop_block.h" nogil:
         const mx_store (*stores)[7]
         double (*squares_f64)(const double* x, Py_ssize_t n, double scale) noexcept nogil
         const void* gemm[2]
-        const void* (*tiles)(int asks) noexcept nogil
-        const void* (*int8)() noexcept nogil
         void (*halves)(mx_loop loop, int sources, Py_ssize_t n, char* o, char** x, const void* scalars, bint stream) noexcept nogil
 
 cdef extern from "mxop_bulk.h" nogil:
     enum:
-        MX_LANES
-        MX_DIGIT
-    ctypedef struct mx_words:
-        void (*network)(void* words, Py_ssize_t n) noexcept nogil
-        void (*insert)(void* words, Py_ssize_t n) noexcept nogil
-        void (*range)(const void* words, Py_ssize_t n, uint64_t* least, uint64_t* most) noexcept nogil
-        void (*count)(const void* words, Py_ssize_t n, uint64_t low, int shift, int bits, uint32_t* counts) noexcept nogil
-        void (*scatter)(const void* words, void* to, Py_ssize_t n, uint64_t low, int shift, int bits, uint32_t* places) noexcept nogil
-        void (*pack)(const void* words, uint64_t* packed, Py_ssize_t rows, Py_ssize_t cols, uint64_t low, int shift,
-                     int64_t first) noexcept nogil
-        Py_ssize_t (*below)(const void* words, Py_ssize_t n, uint64_t limit) noexcept nogil
-        void (*sort)(void* words, void* spare, void* to, Py_ssize_t n) noexcept nogil
-    ctypedef struct mx_order:
-        const mx_words* words[2]
-        void (*keys)(int type, uint64_t flip, int zeros, const char* x, Py_ssize_t xstep, char* words, Py_ssize_t wstep,
-                     Py_ssize_t rows, Py_ssize_t cols) noexcept nogil
-        void (*unkeys)(int type, uint64_t flip, const char* words, Py_ssize_t wstep, char* x, Py_ssize_t xstep, Py_ssize_t rows,
-                       Py_ssize_t cols) noexcept nogil
-        void (*places)(int type, const char* words, Py_ssize_t wstep, char* x, Py_ssize_t xstep, Py_ssize_t rows,
-                       Py_ssize_t cols) noexcept nogil
     ctypedef struct mx_bulk:
         void (*move)(int way, int size, Py_ssize_t n0, Py_ssize_t n1, const char* s, Py_ssize_t s0, Py_ssize_t s1, char* d,
                      Py_ssize_t d0, Py_ssize_t d1, int stream) noexcept nogil
@@ -61,7 +35,6 @@ cdef extern from "mxop_bulk.h" nogil:
         void (*find[7])(int largest, int64_t* places, const void* x, Py_ssize_t rows, Py_ssize_t n) noexcept nogil
         void (*find_columns[7])(int largest, int64_t* places, const void* x, Py_ssize_t rows, Py_ssize_t step,
                                 Py_ssize_t width) noexcept nogil
-        const mx_order* order
         void (*csr_row[2][2])(void* target, const void* rows, const void* values, const void* columns, Py_ssize_t n,
                               Py_ssize_t width) noexcept nogil
 
@@ -69,7 +42,6 @@ cdef const mx_isa_table* ISA
 cdef const mx_bulk* BULK
 cdef const mx_instruction* instruction(str name, int ctype) except? NULL
 cdef const void* gemm_kernels(bint double_) noexcept nogil
-cdef const void* tile_kernels() noexcept nogil
 cdef mx_load load_of(int dtype, bint double_) noexcept nogil
 cdef mx_store store_of(int dtype, bint double_) noexcept nogil
 

@@ -28,21 +28,14 @@ cdef extern from *:
 
 cdef const mx_isa_table* ISA = NULL
 cdef const mx_bulk* BULK = NULL     # what works on rows and columns
-cdef bint TILES = False     # whether the processor's unit for tiles is used
 cdef dict _index = {}       # where instructions are in the table, by name
 
 
 def available():
     """Return the names of the instruction sets that were built and that this machine has, best first."""
-    from importlib import import_module
     from importlib.util import find_spec
 
-    names = [n for n in _by_level() if find_spec(f"mxop._kernels._isa_{n}") is not None]
-    if "v4" not in names:
-        return names
-    cdef object module = import_module("mxop._kernels._isa_v4")
-    has_tiles = (<const mx_isa_table*>PyCapsule_GetPointer(module.TABLE, "mxop.isa")).tiles(False) != NULL
-    return ["amx"] * has_tiles + names
+    return [n for n in _by_level() if find_spec(f"mxop._kernels._isa_{n}") is not None]
 
 
 def _by_level():
@@ -52,23 +45,25 @@ def _by_level():
 def use(str name=None):
     """Load the instructions of one set, or the best.
 
-    There are ``v4``, ``v3`` and ``v2`` on x86-64, and ``base`` on machines of other kinds; ``amx`` is ``v4`` with products of
-    float32 by the processor's unit for tiles.
+    There are ``v4``, ``v3`` and ``v2`` on x86-64, and ``base`` on machines of other kinds.
 
     Raises
     ------
     OpValueError
         When the set was not built or the machine does not have it.
     """
-    global ISA, BULK, TILES, _index
+    global ISA, BULK, _index
     from importlib import import_module
 
     cdef const mx_isa_table* table
     cdef dict index = {}
     cdef int i = 0
+    if name == "amx":  # the products by tiles of bfloat16 that it asked for are gone
+        warnings.warn("MXOP_CPU=amx is v4 now, and will be an error", FutureWarning, stacklevel=2)
+        name = "v4"
     if name is not None and name not in available():
         raise OpValueError(f"instruction set {name!r} is not available here; expected one of {', '.join(available())}")
-    known = _by_level() if name is None else ["v4" if name == "amx" else name]
+    known = _by_level() if name is None else [name]
     for candidate in known:
         try:
             module = import_module(f"mxop._kernels._isa_{candidate}")
@@ -83,12 +78,12 @@ def use(str name=None):
         index[(<bytes>table.instructions[i].name).decode()] = i
         i += 1
     BULK = <const mx_bulk*>PyCapsule_GetPointer(module.BULK, "mxop.bulk")
-    ISA, TILES, _index = table, name in (None, "amx") and table.tiles(False) != NULL, index
+    ISA, _index = table, index
 
 
 def in_use():
     """Return the name of the instruction set in use."""
-    return "amx" if TILES else (<bytes>ISA.isa).decode()
+    return (<bytes>ISA.isa).decode()
 
 
 def has_instruction(str name, int ctype):
@@ -105,11 +100,6 @@ cdef const mx_instruction* instruction(str name, int ctype) except? NULL:
 cdef const void* gemm_kernels(bint double_) noexcept nogil:
     """Return what multiplies matrices of float32, or of float64: an ``mx_gemm_kernels``."""
     return ISA.gemm[double_]
-
-
-cdef const void* tile_kernels() noexcept nogil:
-    """Return what multiplies large matrices of float32 by the processor's unit for tiles: an ``mx_gemm_kernels``, or NULL."""
-    return ISA.tiles(True) if TILES else NULL
 
 
 cdef mx_load load_of(int dtype, bint double_) noexcept nogil:

@@ -54,7 +54,6 @@ cdef class Program:
     cdef dict variants
     cdef Program by_values(self, Py_ssize_t n, const Operand* inputs)
     cdef Py_ssize_t take_values(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, char* scalars) noexcept nogil
-    cdef bint divides
     cdef readonly bint copies   # its only instruction gives back its input
     cdef readonly str listing
     cdef bint clobbers(self, int output, int input_) noexcept nogil

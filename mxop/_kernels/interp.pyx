@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 from . cimport team
 from .instruction_sets cimport (
-    BULK, ISA, MX_CLAIMED, instruction, itemsize_of, mx_claim, mx_claims, mx_instruction, mx_prefetch, mx_prefetch_first,
+    BULK, ISA, instruction, itemsize_of, mx_instruction, mx_prefetch, mx_prefetch_first,
     mx_stream_fence,
 )
 from .memory cimport Block, block_new, block_release, fill_scratch
@@ -167,7 +167,6 @@ cdef class Program:
             self.steps[i].scalars = offset
             self.steps[i].costly, self.steps[i].twice = step.costly, step.twice
             self.n_costly += step.costly
-            self.divides |= "div" in step.labels
             for value in step.scalars:
                 if isinstance(value, str):
                     self.scalars[offset].param = names.index(value)
@@ -322,9 +321,6 @@ cdef class Program:
         cdef const char* there
         cdef Py_ssize_t at = start, length, size = self.itemsize, room = (block * size + 63) & ~63
         cdef bint own = ahead == &_next_block   # whether what the next block reads is fetched meanwhile
-        # Whether the lines of results are claimed before they are written: several at a time, where each store would wait for its own;
-        # after a division it does not.
-        cdef bint claims = self.n_costly == 0 and not self.divides and (stop - start) * size > 2 * MX_CLAIMED and mx_claims()
         cdef Ahead next_block
         cdef const char* asked[MOST_AHEAD]
         cdef int k, n_in = self.n_inputs, n_out = self.n_outputs, n_asked = 0, n_direct = 0
@@ -380,7 +376,7 @@ cdef class Program:
             registers[k] = free_room
             free_room += room
         if self.n_steps == 1 and free_room == scratch:  # nothing is kept between, so that all can be one block
-            block = MX_CLAIMED // size if claims else stop - start
+            block = stop - start
         elif longest > 1 and stop > block:  # what is loaded is as long as a block from any place on
             block -= longest
             block = block & ~63 if block > 63 else block
@@ -407,8 +403,6 @@ cdef class Program:
             for k in range(n_out):
                 if direct_out[k]:
                     registers[n_in + k] = outputs[k].data + at * size
-                    if claims:
-                        mx_claim(registers[n_in + k], length * size)
             if own:
                 ahead = &next_block
                 self.look_ahead(ahead, inputs, at + length, min(stop, at + length + block))
@@ -435,20 +429,15 @@ cdef class Program:
         cdef char* beside               # a block of the target's type
         cdef bint dense = target.contiguous and target.req != REQ_ADD, direct = dense and target.dtype == self.ctype and not stream
         cdef bint plain = source.contiguous and source.dtype == self.ctype
-        cdef bint claims = dense and not stream and (stop - start) * width > 2 * MX_CLAIMED and mx_claims()
         cdef const char* p
         if target.req == REQ_NULL:
             return
         if stream and width > size:
             block = max(block * size // width, 1)
-        if claims:  # a block that is kept in between has no room for more
-            block = 2 * MX_CLAIMED // width if plain or direct else min(block, MX_CLAIMED // width)
         beside = scratch + ((block * size + 63) & ~63)
         while at < stop:
             length = min(block, stop - at)
             p = scratch
-            if claims:
-                mx_claim(target.data + at * width, length * width)
             if plain:
                 p = source.data + at * size
             else:

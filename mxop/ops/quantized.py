@@ -6,8 +6,8 @@ Examples assume ``import mxop as mx``.
 from .. import dtypes
 from ..errors import OpTypeError
 from ..opdef import composite, infer, kernel
-from ._shared import Count, compiled, names_of, zero_gradient
-from .matrix import matrix_of
+from ._shared import Count, names_of, reviewed, zero_gradient
+from .matrix import matrix_of, product
 from .nn import layer_matrix, layer_shapes
 from .quantize import CUT, INT32, ROUNDED, reach_of
 
@@ -25,16 +25,14 @@ def _(ins, outs, *, num_hidden, flatten):
 
 @integer_layer.cpu(prepared=True)
 def _(steps, inputs, outputs, *, num_hidden, flatten):
-    data, weight = inputs
+    """In float64, which holds sums of 2**37 products; what int32 does not hold wraps around."""
+    data, weight = (steps.converted(x, dtypes.FLOAT64) for x in inputs)
     rows, inner = layer_matrix(data.shape, flatten)
-    a, b = matrix_of(steps, data, (rows, inner)), matrix_of(steps, weight, (num_hidden, inner))
-    of_a, of_b = ((x.dtype_code, x._strides) for x in (a, b))
-    steps.work(
-        compiled("gemm_int8").IntegerProduct((rows, num_hidden, inner), of_a, (of_b[0], of_b[1][::-1])),
-        a,
-        b,
-        outputs[0],
+    exact = steps.temporary((rows, num_hidden), dtypes.FLOAT64)
+    product(
+        steps, matrix_of(steps, data, (rows, inner)), matrix_of(steps, weight, (num_hidden, inner)), exact, False, True
     )
+    steps.move(reviewed(steps.converted(exact, dtypes.INT64), outputs[0].shape), outputs[0])
 
 
 @integer_layer.gpu

@@ -63,8 +63,6 @@ typedef struct {
     const mx_store (*stores)[7];
     double (*squares_f64)(const double *x, ptrdiff_t n, double scale);
     const struct mx_gemm_kernels *gemm[2];      /* float32, float64: mxop_gemm.h */
-    const struct mx_gemm_kernels *(*tiles)(int asks);   /* float32 by a unit for tiles, where there is one: mxop_gemm_tiles.h */
-    const struct mx_int8_kernels *(*int8)(void);        /* of eight bits: mxop_gemm_int8.h */
     void (*halves)(mx_loop loop, int sources, ptrdiff_t n, char *o, const char *const *x, const void *scalars, int stream);
 } mx_isa_table;
 
@@ -102,40 +100,24 @@ static inline void mx_stream_copy(char *d, const char *s, ptrdiff_t bytes)
 }
 
 /* Ask for memory that is read soon, into the first or the second cache: while a block is computed, the next one can come.
-   Claim what is written soon. */
+   MX_PREFETCH_WRITE is for what is written soon. */
 #if defined(__GNUC__)
-#define MX_ASK(line, cache) __builtin_prefetch(line, 0, 4 - cache)
-#define MX_CLAIM(line) __builtin_prefetch(line, 1, 3)
+#define MX_PREFETCH(line, cache) __builtin_prefetch(line, 0, 4 - cache)
+#define MX_PREFETCH_WRITE(line) __builtin_prefetch(line, 1, 3)
 #elif defined(__SSE2__) || defined(_M_X64)
-#define MX_ASK(line, cache) _mm_prefetch(line, cache == 1 ? _MM_HINT_T0 : _MM_HINT_T1)
-#define MX_CLAIM(line) MX_ASK(line, 1)
+#define MX_PREFETCH(line, cache) _mm_prefetch(line, cache == 1 ? _MM_HINT_T0 : _MM_HINT_T1)
+#define MX_PREFETCH_WRITE(line) MX_PREFETCH(line, 1)
 #else
-#define MX_ASK(line, cache) ((void)(line))
-#define MX_CLAIM(line) ((void)(line))
+#define MX_PREFETCH(line, cache) ((void)(line))
+#define MX_PREFETCH_WRITE(line) ((void)(line))
 #endif
 static inline void mx_prefetch(const char *p, ptrdiff_t bytes)
 {
-    for (ptrdiff_t i = 0; i < bytes; i += 64) MX_ASK(p + i, 2);
-}
-/* Whether what is written soon should be claimed: cheap functions are up to a fifth faster in the second cache of Intel's processors
-   with it, and that much slower in Zen 5's. */
-static inline int mx_claims(void)
-{
-#if defined(__GNUC__) && defined(__x86_64__)
-    return __builtin_cpu_is("intel");
-#else
-    return 0;
-#endif
-}
-enum { MX_CLAIMED = 8192 };     /* bytes of results, at a time, where there are twice as many or more */
-static inline void mx_claim(const char *p, ptrdiff_t bytes)
-{
-    if (mx_claims())
-        for (ptrdiff_t i = 0; i < bytes; i += 64) MX_CLAIM(p + i);
+    for (ptrdiff_t i = 0; i < bytes; i += 64) MX_PREFETCH(p + i, 2);
 }
 static inline void mx_prefetch_first(const char *p, ptrdiff_t bytes)
 {
-    for (ptrdiff_t i = 0; i < bytes; i += 64) MX_ASK(p + i, 1);
+    for (ptrdiff_t i = 0; i < bytes; i += 64) MX_PREFETCH(p + i, 1);
 }
 
 /* Copy a block past the caches, and ask for as much of what is read later, which is then the next: while stores wait for memory,

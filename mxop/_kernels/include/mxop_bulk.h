@@ -1,6 +1,6 @@
 /* mxop_bulk.h - what one build for an instruction set offers beside the loops of formulas: whatever works on several rows.
 
-   The functions are in mxop_move.h, mxop_fold.h, mxop_order.h and mxop_csr.h.  Tables of seven are by compute type. */
+   The functions are in mxop_move.h, mxop_fold.h and mxop_csr.h.  Tables of seven are by compute type. */
 #ifndef MXOP_BULK_H
 #define MXOP_BULK_H
 
@@ -25,27 +25,6 @@ typedef void (*mx_find)(int largest, int64_t *places, const void *x, ptrdiff_t r
 /* The same in each of `width` columns, at most MX_FIND_WIDTH, of rows that are `step` bytes apart. */
 typedef void (*mx_find_columns)(int largest, int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width);
 
-/* Words of 32 or 64 bits, sorted: see mxop_order_word.h. */
-enum { MX_LANES = 16, MX_DIGIT = 11 };   /* columns of a network; bits of a digit, at most */
-typedef struct {
-    void (*network)(void *words, ptrdiff_t n);
-    void (*insert)(void *words, ptrdiff_t n);
-    void (*range)(const void *words, ptrdiff_t n, uint64_t *least, uint64_t *most);
-    void (*count)(const void *words, ptrdiff_t n, uint64_t low, int shift, int bits, uint32_t *counts);
-    void (*scatter)(const void *words, void *to, ptrdiff_t n, uint64_t low, int shift, int bits, uint32_t *places);
-    void (*pack)(const void *words, uint64_t *packed, ptrdiff_t rows, ptrdiff_t cols, uint64_t low, int shift, int64_t first);
-    ptrdiff_t (*below)(const void *words, ptrdiff_t n, uint64_t limit);
-    void (*sort)(void *words, void *spare, void *to, ptrdiff_t n);  /* into either memory; or NULL, where digits are as quick */
-} mx_words;
-typedef struct {
-    const mx_words *words[2];
-    void (*keys)(int type, uint64_t flip, int zeros, const char *x, ptrdiff_t xstep, char *words, ptrdiff_t wstep, ptrdiff_t rows,
-                 ptrdiff_t cols);
-    void (*unkeys)(int type, uint64_t flip, const char *words, ptrdiff_t wstep, char *x, ptrdiff_t xstep, ptrdiff_t rows,
-                   ptrdiff_t cols);
-    void (*places)(int type, const char *words, ptrdiff_t wstep, char *x, ptrdiff_t xstep, ptrdiff_t rows, ptrdiff_t cols);
-} mx_order;
-
 /* Write one row of the product of a csr matrix, by n values and their columns, and a dense one of `width` columns. */
 typedef void (*mx_csr_row)(void *target, const void *rows, const void *values, const void *columns, ptrdiff_t n, ptrdiff_t width);
 
@@ -58,7 +37,6 @@ typedef struct {
     mx_gather gather[7];
     mx_find find[7];
     mx_find_columns find_columns[7];
-    const mx_order *order;
     mx_csr_row csr_row[2][2];   /* of float or double, and columns of int32_t or int64_t */
 } mx_bulk;
 

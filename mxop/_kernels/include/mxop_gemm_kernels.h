@@ -115,7 +115,6 @@ MX_INLINE void mx_gemm_turn_long(const float *x, ptrdiff_t across, float *to, pt
 #undef MX_GEMM_LOAD
 #undef MX_GEMM_STORE
 #undef MX_GEMM_EVEN
-#include "mxop_gemm_tiles.h"
 #define T double
 #define MX_GEMM_SUFFIX f64
 #define MX_GEMM_BITS int64_t

@@ -26,10 +26,10 @@ MX_INLINE void G(summand)(const int rows, const int vectors, const int packs, co
     MX_UNROLLED for (int j = 0; j < vectors; j++) columns[j] = *(const G(vector) *)(b + j * LANES);
     if (packs)
         MX_UNROLLED for (int j = 0; j < vectors; j++) {
-            MX_ASK((const char *)(b + MX_GEMM_AHEAD * b_k + j * LANES), 2);     /* steps of `b_k` are not foreseen */
+            MX_PREFETCH((const char *)(b + MX_GEMM_AHEAD * b_k + j * LANES), 2);     /* steps of `b_k` are not foreseen */
             *(G(vector) *)(panel + j * LANES) = columns[j];
         }
-    if (packs) MX_ASK((const char *)(b + MX_GEMM_AHEAD * b_k + vectors * LANES - 1), 2);
+    if (packs) MX_PREFETCH((const char *)(b + MX_GEMM_AHEAD * b_k + vectors * LANES - 1), 2);
     if (panel_a == NULL) {
         MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] += a[q / vectors * a_row] * columns[q % vectors];
         return;
@@ -56,16 +56,16 @@ MX_INLINE void G(block)(const int rows, const int vectors, const int packs, ptrd
     MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] = (G(vector)){0};
     for (; k + MX_GEMM_PAUSE <= depth; k += MX_GEMM_PAUSE) {
         if (k / MX_GEMM_PAUSE < rows * vectors)     /* C, wanted at the end: at once it would block A and B */
-            MX_CLAIM(c + k / MX_GEMM_PAUSE / vectors * c_row + k / MX_GEMM_PAUSE % vectors * LANES);
+            MX_PREFETCH_WRITE(c + k / MX_GEMM_PAUSE / vectors * c_row + k / MX_GEMM_PAUSE % vectors * LANES);
         if (line != NULL) {
-            MX_UNROLLED for (int j = 0; j < WIDTH * (int)sizeof(T); j += 64) MX_ASK(line + j, 2);
-            MX_ASK(line + WIDTH * sizeof(T) - 1, 2);
+            MX_UNROLLED for (int j = 0; j < WIDTH * (int)sizeof(T); j += 64) MX_PREFETCH(line + j, 2);
+            MX_PREFETCH(line + WIDTH * sizeof(T) - 1, 2);
             line += later->step;
             if (--steps == 0) line += later->leap, steps = later->steps;
         }
         if (panel_a != NULL)                        /* the next rows of A, at every other pause each of them */
             MX_UNROLLED for (int i = 0; i < (rows + 1) / 2; i++)
-                MX_ASK((const char *)(a + (rows + k / MX_GEMM_PAUSE % 2 * (rows / 2) + i) * a_row), 2);
+                MX_PREFETCH((const char *)(a + (rows + k / MX_GEMM_PAUSE % 2 * (rows / 2) + i) * a_row), 2);
         MX_UNROLLED for (int i = 0; i < MX_GEMM_PAUSE; i++, a += a_k, b += b_k)
             G(summand)(rows, vectors, packs, a, a_row, b, b_k, packs ? panel + (k + i) * WIDTH : NULL,
                        panel_a != NULL ? panel_a + (k + i) * rows : NULL, sums);
@@ -223,7 +223,7 @@ static void G(deal_lines)(const char *from, ptrdiff_t along, const ptrdiff_t *be
             const ptrdiff_t some = begins[i + 1] - begins[i];
             const T *x = (const T *)from + begins[i];
             T *to = panels + begins[i] * depth + k * some;
-            MX_ASK((const char *)x + MX_GEMM_AHEAD * along, 2);
+            MX_PREFETCH((const char *)x + MX_GEMM_AHEAD * along, 2);
 #if defined(__AVX512F__)
             for (ptrdiff_t j = 0; j < some; j += LANES)
                 MX_GEMM_STORE(G(first_lanes)(some - j), to + j, MX_GEMM_LOAD((G(vector)){0}, G(first_lanes)(some - j), x + j));

@@ -86,8 +86,7 @@ MX_COPY_ROW(mx_u128)
 
 enum { MX_SHORT_ROW = 8192 };  /* bytes that are not left to memcpy, which looks at their number for a while */
 
-/* Copy a dense row.  Lines are claimed some time before they are written; past the end of the row they are the next one's, mostly. */
-enum { MX_CLAIMED_AHEAD = 512 };
+/* Copy a dense row. */
 static inline void mx_copy_dense(char *d, const char *s, ptrdiff_t bytes)
 {
 #ifdef MX_WHOLE_LINES
@@ -98,14 +97,10 @@ static inline void mx_copy_dense(char *d, const char *s, ptrdiff_t bytes)
     }
     for (; i + 256 <= bytes; i += 256) {
         __m512i line[4];
-        mx_claim(d + i + MX_CLAIMED_AHEAD, 256);
         MX_UNROLL(4) for (int k = 0; k < 4; k++) line[k] = _mm512_loadu_si512((const void *)(s + i + 64 * k));
         MX_UNROLL(4) for (int k = 0; k < 4; k++) _mm512_storeu_si512((void *)(d + i + 64 * k), line[k]);
     }
-    for (; i + 64 <= bytes; i += 64) {
-        mx_claim(d + i + MX_CLAIMED_AHEAD, 64);
-        _mm512_storeu_si512((void *)(d + i), _mm512_loadu_si512((const void *)(s + i)));
-    }
+    for (; i + 64 <= bytes; i += 64) _mm512_storeu_si512((void *)(d + i), _mm512_loadu_si512((const void *)(s + i)));
     const __mmask64 rest = ((__mmask64)1 << (bytes - i)) - 1;
     if (rest) _mm512_mask_storeu_epi8(d + i, rest, _mm512_maskz_loadu_epi8(rest, s + i));
 #else

@@ -23,16 +23,10 @@
 MXI_ALL_SAME(float, mx_all_same_f32)
 MXI_ALL_SAME(double, mx_all_same_f64)
 
-/* As cheap as a product, where what calls this takes a power for costly: lines are claimed here. */
 #define MXI_POWER(T, VALUE)                                                             \
     do {                                                                                \
-        const ptrdiff_t some = MX_CLAIMED / (ptrdiff_t)sizeof(T);                       \
-        for (ptrdiff_t first = 0; first < n; first += some) {                           \
-            const ptrdiff_t last = n - first < some ? n : first + some;                 \
-            if (n > 2 * some) mx_claim((const char *)(o + first), MX_CLAIMED);          \
-            MX_IVDEP                                                                    \
-            for (ptrdiff_t i = first; i < last; i++) { const T a = x[i]; o[i] = (VALUE); } \
-        }                                                                               \
+        MX_IVDEP                                                                        \
+        for (ptrdiff_t i = 0; i < n; i++) { const T a = x[i]; o[i] = (VALUE); }         \
         return 1;                                                                       \
     } while (0)
 
