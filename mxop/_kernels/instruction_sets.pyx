@@ -3,6 +3,7 @@
 A set is a module beside this one, compiled from one source for one kind of processor.
 """
 import os
+import warnings
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 
