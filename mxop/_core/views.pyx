@@ -296,8 +296,9 @@ def plain_array(source, ctx, int dtype):
         seen = new_array()
         seen.set_dims(ndim)
         seen.dtype, seen.size, seen.contiguous = code, made.size, cnp.PyArray_IS_C_CONTIGUOUS(given)
-        memcpy(seen.shape_, shape, ndim * sizeof(Py_ssize_t))
-        memcpy(seen.strides_, cnp.PyArray_STRIDES(given), ndim * sizeof(Py_ssize_t))
+        if ndim:  # an array of no dimensions has neither
+            memcpy(seen.shape_, shape, ndim * sizeof(Py_ssize_t))
+            memcpy(seen.strides_, cnp.PyArray_STRIDES(given), ndim * sizeof(Py_ssize_t))
         seen.data = <char*>cnp.PyArray_DATA(given)
         seen.block = wrapped(seen, None)
         copy_into(seen, made, REQ_WRITE)
