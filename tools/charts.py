@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "figures.md"
 OK, SHORT = "#4c78a8", "#e45756"
+OWN = ("executor", "built-in", "hand-written")  # what rows are held against beside other systems
 MARKERS = "o<>sDv^P"
 Row = dict[str, Any]
 
@@ -38,6 +40,39 @@ def tables_of(files: Sequence[Path]) -> dict[str, str]:
     """Return the tables of files, by their names; rows of many sizes have a chart alone."""
     rows = {path.name: json.loads(path.read_text(encoding="utf-8"))["rows"] for path in files}
     return {name: table(found) for name, found in rows.items() if not all(map(_by_size, found))}
+
+
+def summary(files: Sequence[Path]) -> str:
+    """Return what the rows of each file say together: those that are ratios to a peer, the best where there are several."""
+    lines = ["| table | rows | geometric mean | behind |", "|---|---|---|---|"]
+    for path in files:
+        rows = {}
+        for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
+            if (
+                row["unit"] == "x"
+                and row["measured"] > 0
+                and row["against"] not in (*OWN, None)
+                and len(row["seconds"]) > 1
+            ):
+                rows.setdefault(row["name"], row)
+        found = [row["measured"] for row in rows.values()]
+        if found:
+            behind = ", ".join(f"{r['what']} {r['measured']:.2f}" for r in rows.values() if r["measured"] > 1.05)
+            lines.append(
+                f"| {path.stem} | {len(found)} | {math.exp(sum(map(math.log, found)) / len(found)):.2f} | {behind or '-'} |"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def machine(files: Sequence[Path]) -> str:
+    """Return a sentence about what the files were measured on: each machine once, with the tables of it."""
+    found: dict[str, list[str]] = {}
+    for path in files:
+        about = json.loads(path.read_text(encoding="utf-8"))["machine"]
+        versions = ", ".join(f"{name} {v}" for name, v in about["versions"].items() if name != "mxop")
+        told = f"{about['cpu']}, instruction set {about['instruction_set']}, {about['threads']} threads; {versions}"
+        found.setdefault(told, []).append(path.stem)
+    return "".join(f"- {told} ({', '.join(names)})\n" for told, names in found.items())
 
 
 def with_tables(page: str, tables: dict[str, str]) -> str:
@@ -164,7 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for target in charts(path, given.png):
             print(target)
     if not given.files:
-        tables = tables_of(files)
+        tables = tables_of(files) | {"summary": summary(files), "machine": machine(files)}
         PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
         print(PAGE)
 

@@ -30,8 +30,13 @@ MEMORY = "-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit
 THREADS = "-fsanitize=thread -fno-omit-frame-pointer -g1"
 SKIP = ("dist", ".git", "__pycache__", ".hypothesis", ".pytest_cache", ".mypy_cache", ".ruff_cache", "results")
 #: Tests that measure time or memory, or that ask how the package was built and installed: no sanitizer belongs there.
-APART = ["tests/test_package.py", "tests/test_memory.py", "tests/test_graph_memory.py", "tests/test_garbage.py",
-         "tests/test_debug_memory.py"]  # the pool's own marks, which lie where the sanitizer's are
+APART = [
+    "tests/test_package.py",
+    "tests/test_memory.py",
+    "tests/test_graph_memory.py",
+    "tests/test_garbage.py",
+    "tests/test_debug_memory.py",
+]  # the pool's own marks, which lie where the sanitizer's are
 #: Single tests that measure memory or time; and NVRTC, and LLVM in numba, do not work beside AddressSanitizer.
 SINGLE = [
     "tests/test_autograd_limits.py::test_memory_is_flat_over_many_rounds",
