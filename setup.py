@@ -60,6 +60,7 @@ MODULES = {
     "mxop._kernels.gather": "mxop/_kernels/gather.pyx",
     "mxop._core.array": "mxop/_core/array.pyx",
     "mxop._core.recent": "mxop/_core/recent.pyx",
+    "mxop._core.numbers": "mxop/_core/numbers.pyx",
     "mxop._core.profile": "mxop/_core/profile.pyx",
     "mxop._core.record": "mxop/_core/record.pyx",
     "mxop._core.transfer": "mxop/_core/transfer.pyx",

@@ -10,6 +10,7 @@ from mxop._core.array cimport (
 )
 from mxop._kernels.codes cimport INT8, INT32, INT64, UINT8
 from mxop._core.dispatch cimport OpFunction, call_scalar, call_two, function_of, invoke
+from mxop._core.numbers cimport plain_number, plain_parameter
 from mxop._core.record cimport is_recording
 from mxop._core.views cimport element, plain_assign, plain_numpy, plain_reshaped, plain_scalar, plain_transposed, plain_view
 
@@ -145,7 +146,9 @@ cdef object binary(int at, object a, object b, object out):
         return call_two(<OpFunction>_two[at], <Array>a, <Array>b, out)
     if type(b) is float or type(b) is int:
         return call_scalar(<OpFunction>_scalar[at], <Array>a, b, out)
-    converted = _foreign(a, b)
+    converted = plain_number(b)
+    if converted is b:
+        converted = _foreign(a, b)
     if converted is NotImplemented:
         return unsupported(at, b)
     return binary(at, a, converted, out)
@@ -269,9 +272,13 @@ cdef class NDArray(Array):
 
     def __getitem__(self, key):
         cdef Array found = None if shows(self) else plain_view(self, key)
+        if found is None:
+            plain = plain_parameter(key)
+            found = None if plain is key or shows(self) else plain_view(self, plain)
         return _getitem(self, key) if found is None else found
 
     def __setitem__(self, key, value):
+        key, value = plain_parameter(key), plain_number(value)
         if is_recording() or not plain_assign(self, key, value):
             _setitem(self, key, value)
 
@@ -304,10 +311,11 @@ cdef class NDArray(Array):
         """
         cdef Array found = None
         if not kwargs and not shows(self):
-            if len(shape) == 1 and type(shape[0]) is tuple:
-                found = plain_reshaped(self, <tuple>shape[0])
-            elif shape:
-                found = plain_reshaped(self, shape)
+            sizes = shape[0] if len(shape) == 1 and type(shape[0]) is tuple else shape
+            found = plain_reshaped(self, <tuple>sizes)
+            if found is None:
+                plain = plain_parameter(sizes)
+                found = None if plain is sizes else plain_reshaped(self, <tuple>plain)
         return _reshape(self, shape, kwargs) if found is None else found
 
     def transpose(self, *axes, **kwargs):
@@ -322,7 +330,8 @@ cdef class NDArray(Array):
         """
         cdef Array found = None
         if not kwargs and not shows(self) and not is_making():
-            found = plain_transposed(self, <tuple>axes[0] if len(axes) == 1 and type(axes[0]) is tuple else axes)
+            found = plain_transposed(
+                self, <tuple?>plain_parameter(axes[0] if len(axes) == 1 and type(axes[0]) is tuple else axes))
         return _transpose(self, axes, kwargs) if found is None else found
 
     # ---- values -------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from mxop._core.array cimport ARRAY_TYPE, MAX_VALUES, Array, Value
 from mxop._core.elementwise cimport ElementwiseCall, call_for, listed, run_elementwise, run_items, set_value
 from mxop._core.kinds cimport run_composite, run_external, run_kernel, run_reduction, run_view, run_view_again
 from mxop._core.native cimport NativeOp
+from mxop._core.numbers cimport plain_arguments
 from mxop._core.profile cimport IMPERATIVE, NANS, clock, look, look_into, note_call, watched
 from mxop._core.recent cimport OUTPUT, PARAMETER, SLOTS, Form, Forms
 from mxop._core.record cimport is_recording, is_training
@@ -452,6 +453,10 @@ cdef object called(object function, PyObject** args, size_t flagged, PyObject* k
                 if found is not None:
                     return found
             return invoke_checked(f, form.inputs(args), form.attrs, form.output(args), REQ_WRITE)
+    if f.kind != EXTERNAL:  # which may want to see NumPy's
+        plain = plain_arguments(args, n + len(names))
+        if plain is not None:
+            return called(function, PySequence_Fast_ITEMS(plain), n, keywords)
     return f.call(listed(args, n), {names[k]: <object>args[n + k] for k in range(len(names))})
 
 

@@ -11,6 +11,7 @@ from mxop._core.array cimport (
     Array, alloc, alloc_tuple, has_history, is_making, new_array, read_pointer, settle_from_host, touch, view_at, wrapped,
     write_pointer,
 )
+from mxop._core.numbers cimport plain_number, plain_parameter
 from mxop._core.profile cimport IMPERATIVE, watched
 from mxop._core.recent cimport numpy_shapes
 from mxop._core.record cimport is_recording
@@ -245,6 +246,9 @@ def plain_filled(shape, value, ctx, dtype):
     where the number is none of the type, and while calls are watched."""
     cdef Array made
     cdef int code = FLOAT32 if dtype is None else dtypes.code_of(dtype)
+    shape, value = plain_parameter(shape), plain_number(value)
+    if value is not None and type(value) is not float and (type(value) is not int or not -_EXACT < value < _EXACT):
+        return None
     if (ctx is not None and not is_first(ctx)) or is_elsewhere() or watched(IMPERATIVE) or (
             value is not None and not fits(value, code)):
         return None

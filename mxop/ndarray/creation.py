@@ -150,10 +150,9 @@ def full(
     >>> mx.nd.full((3,), 7, dtype="int32").asnumpy().tolist()
     [7, 7, 7]
     """
-    if out is None and (type(val) is float or (type(val) is int and abs(val) < 2**53)):
-        quick = plain_filled(shape, val, ctx, dtype)
-        if quick is not None:
-            return quick
+    found = None if out is not None or val is None else plain_filled(shape, val, ctx, dtype)
+    if found is not None:
+        return found
     made = blank(shape_of(shape, "nd.full"), dtypes.code_of(dtype), device(ctx, "nd.full"))
     made[:] = val
     return _given_out(made, {"out": out}, "nd.full")
