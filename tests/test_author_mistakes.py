@@ -160,7 +160,6 @@ DEFINITIONS = {
     "a name with a space": (lambda: elementwise(name="f 1")(f1), "name='f 1' is not a name"),
     "a number as text": (lambda: kernel(num_outputs="2")(f1), "f1, .*num_outputs='2' is not a number from 1 on"),
     "a truth as text": (lambda: elementwise(broadcast="no")(f1), "f1, .*broadcast='no' is not True or False"),
-    "pairs that are none": (lambda: kernel(inplace=3)(f1), "f1, .*inplace=3 is not pairs"),
     "a combination that is none": (lambda: reduction("plus"), "combine='plus' is not one of add"),
     "a reduction without one": (lambda: reduction(f1), r"f1.*@reduction\('add'\)"),
     "no input": (lambda: elementwise(lambda: 1, name="f0"), "f0.*it has no input"),

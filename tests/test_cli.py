@@ -199,7 +199,7 @@ def test_info(capsys):
     assert main(["info", "quadratic"]) == 0
     told = capsys.readouterr().out
     for text in ("_contrib_quadratic", "mx.nd.contrib.quadratic", "mx.nd.quadratic", "a: float, optional, default=0.0",
-                 "FListInputNames", "FInferShape", "FInferType", "FCompute", "uses: in", "FInplaceOption",
+                 "FListInputNames", "FInferShape", "FInferType", "FCompute", "uses: in",
                  "TIsBackward"):  # fmt: skip
         assert text in told
     assert "operator 'sigmod' is not registered; did you mean 'sigmoid'?" in refused(capsys, "info", "sigmod")

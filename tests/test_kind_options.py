@@ -33,7 +33,6 @@ REFUSED = [
     *(("reduction", option, value) for option, value in (
         ("num_outputs", 2), ("visible_outputs", 1), ("writes", {"x": 1}), ("aux", ("x",)), ("num_args_param", "n"))),
     ("pair", "num_outputs", 2), ("elementwise", "aux", ("x",)), ("composite", "aux", ("x",)),
-    ("composite", "inplace", ((0, 0),)),
 ]  # fmt: skip
 
 
@@ -47,11 +46,8 @@ def test_what_a_kind_does_not_have(kind, option, value):
 def test_options_that_name_what_is_not_there(kind):
     for options, says in (
         ({"num_args_param": "n"}, "num_args_param='n'.*no parameter"),
-        ({"inplace": ((1, 0),)}, "inplace=.*1 input"),
         ({"shape_only": (3,)}, "shape_only=.*1 input"),
     ):
-        if kind == "composite" and "inplace" in options:
-            continue
         function = (lambda F, x: x) if kind == "composite" else f
         with pytest.raises(mx.MXNetError, match=f"test_option, .*: {says}"):
             definer(kind)(name="test_option", **options)(function)
@@ -339,3 +335,9 @@ def test_names_of_fewer_outputs_than_there_are():
     op = kernel(name="test_option", num_outputs=2, output_names=("one",))(f)
     with pytest.raises(mx.MXNetError, match=r"operator test_option.*output_names gave \('one',\) for 2 outputs"):
         op(sym.var("x")).list_outputs()
+
+
+def test_inplace_says_nothing_any_more():
+    with pytest.warns(FutureWarning, match="inplace= says nothing"):
+        op = elementwise(name="test_option", inplace=((0, 0),))(lambda x: x + 1)
+    assert op(X).asnumpy().tolist() == [2, 3, 4]

@@ -176,7 +176,6 @@ def test_info_has_every_registration_attribute():
     assert found["parameters"] == dict.fromkeys("abc", "float, optional, default=0.0")
     assert found["FListInputNames"] == ["data"]
     assert found["FGradient"] == {"defined": True, "operator": "_backward__contrib_quadratic", "uses": "in"}
-    assert found["FInplaceOption"] == [(0, 0)]
     assert found["TIsBackward"] is False
     assert {"mx.nd.contrib.quadratic", "mx.sym.contrib.quadratic", "mx.nd.quadratic"} <= set(found["functions"])
     assert op.info("_backward_quadratic")["TIsBackward"] is True

@@ -107,7 +107,6 @@ def info(name: str) -> dict[str, Any]:
         "FInferType": _type_rule(op),
         "FCompute": _forward(op),
         "FGradient": _gradient(op),
-        "FInplaceOption": [tuple(pair) for pair in op.inplace],
         "FMutateInputs": list(op.aux) or ("follow from the parameters" if op.open_inputs else []),
         "TIsBackward": op.is_backward,
         "arguments": dict.fromkeys(_input_names(op), "NDArray-or-Symbol"),
@@ -202,7 +201,7 @@ def describe(name: str) -> str:
     if found["aliases"]:
         lines.append("Aliases: " + ", ".join(found["aliases"]))
     lines += ["Functions: " + ", ".join(found["functions"]), "", found["doc"], ""]
-    for key in ("FListInputNames", "parameters", "FInferShape", "FInferType", "FCompute", "FGradient", "FInplaceOption",
+    for key in ("FListInputNames", "parameters", "FInferShape", "FInferType", "FCompute", "FGradient",
                 "TIsBackward"):  # fmt: skip
         value = found[key]
         if isinstance(value, dict):

@@ -98,7 +98,6 @@ class Elementwise(Operator):
         integers=(),
         **options,
     ):
-        options.setdefault("inplace", () if creates else ((0, 0),))
         super().__init__(function, **options)
         self.broadcast = broadcast or creates
         self.creates = creates

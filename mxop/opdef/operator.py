@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -91,6 +92,9 @@ Kind = TypeVar("Kind", bound="Operator")
 
 def defined(cls: type[Kind], function: Any, *args: Any, override: bool, options: Mapping[str, Any]) -> Kind:
     """Make an operator of an author's function, and register it unless something is wrong with it."""
+    if "inplace" in options:
+        warnings.warn("inplace= says nothing any more: what may share memory is found out", FutureWarning, stacklevel=3)
+        options = {name: value for name, value in options.items() if name != "inplace"}
     ours = (getattr(function, "__module__", None) or "").startswith("mxop.")
     if not ours:
         check_options(cls, function, options)
@@ -189,7 +193,6 @@ class Operator:
         random: bool = False,
         aux: Sequence[str] = (),
         num_args_param: str | None = None,
-        inplace: Sequence[tuple[int, int]] = (),
         is_backward: bool = False,
         shape_only: Sequence[int] | slice = (),
         param_order: Sequence[str] = (),
@@ -226,7 +229,6 @@ class Operator:
         if random:
             self.stateful, self.repeatable = True, False
         self.num_args_param = num_args_param
-        self.inplace = tuple(inplace)
         self.is_backward = is_backward
         self._shape_only = shape_only
         self._rule_reads: dict[tuple, RuleReads | str | None] = {}

@@ -32,8 +32,6 @@ writes : dict of str to int, optional
     Inputs that are states, and the output that is each one's new value.
 random : bool, default False
     Whether equal calls are two calls.
-inplace : sequence of (int, int), optional
-    Inputs and outputs that may share memory.
 shape_only : sequence of int, optional
     Inputs of which only shape and type are read.
 absent_heads : bool, default False
@@ -42,8 +40,8 @@ absent_heads : bool, default False
 
 #: Options of all kinds that mean nothing of some.
 NOT_OF = {
-    "elementwise": ("aux",), "composite": ("aux", "inplace"),
-    "reduction": ("num_outputs", "visible_outputs", "writes", "aux", "num_args_param", "inplace"),
+    "elementwise": ("aux",), "composite": ("aux",),
+    "reduction": ("num_outputs", "visible_outputs", "writes", "aux", "num_args_param"),
 }  # fmt: skip
 
 
@@ -92,13 +90,9 @@ def check_numbers(op: Any) -> None:
     if op.variadic or not n:
         return
     shape_only = () if isinstance(op._shape_only, slice) else op._shape_only
-    for option, given, places in (
-        ("inplace", op.inplace, [p[0] for p in op.inplace]),
-        ("shape_only", shape_only, shape_only),
-    ):
-        if any(not isinstance(k, int) or not 0 <= k < n for k in places):
-            raise OpTypeError(f"{who}: {option}={given} has the number of an input, and there {'are' if n != 1 else 'is'} {n} "
-                              f"input{'s' if n != 1 else ''}")  # fmt: skip
+    if any(not isinstance(k, int) or not 0 <= k < n for k in shape_only):
+        there = f"there {'are' if n != 1 else 'is'} {n} input{'s' if n != 1 else ''}"
+        raise OpTypeError(f"{who}: shape_only={shape_only} has the number of an input, and {there}")
 
 
 def _check_counts(op: Any, who: str, example: Any) -> None:
@@ -131,7 +125,6 @@ _VALUES: dict[str, tuple[str, Callable[[Any], bool]]] = {
                      "strided", "wide"),
                     ("True or False", lambda v: isinstance(v, bool))),
     "writes": ("a dictionary of states and the numbers of outputs", lambda v: callable(v) or isinstance(v, Mapping)),
-    "inplace": ("pairs of an input and an output", lambda v: isinstance(v, (tuple, list)) and all(len(p) == 2 for p in v)),
 }  # fmt: skip
 
 

@@ -80,9 +80,7 @@ def sign_ste(data):
 
 # ---- types -----------------------------------------------------------------------------------------------------------
 # Conversions are not computed in place: the result's elements may have another size.
-@elementwise(
-    name="Cast", aliases=("_npi_cast", "_npx_cast", "cast"), out_dtype=lambda data, *, dtype: dtype, inplace=()
-)
+@elementwise(name="Cast", aliases=("_npi_cast", "_npx_cast", "cast"), out_dtype=lambda data, *, dtype: dtype)
 def cast(data, *, dtype: DType):
     """Convert to another element type; reals lose their fraction on the way to integers.
 
@@ -94,7 +92,7 @@ def cast(data, *, dtype: DType):
     return data
 
 
-@elementwise(name="_cast_like", out_dtype=lambda data, like: like, inplace=())
+@elementwise(name="_cast_like", out_dtype=lambda data, like: like)
 def cast_like(data, like):
     """Convert `data` to the element type of `like`: the gradient of a conversion."""
     return data
@@ -104,7 +102,7 @@ def cast_like(data, like):
 _AMP_TYPES = (dtypes.FLOAT16, dtypes.BFLOAT16, dtypes.FLOAT32)
 
 
-@elementwise(out_dtype=lambda data, *, dtype: dtype if data in _AMP_TYPES else data, inplace=())
+@elementwise(out_dtype=lambda data, *, dtype: dtype if data in _AMP_TYPES else data)
 def amp_cast(data, *, dtype: DType):
     """Convert float16, bfloat16 and float32 data to another type; data of other types are copied.
 

@@ -109,7 +109,7 @@ def isfinite(data):
 
 # ---- closeness ---------------------------------------------------------------------------------------------------------
 @elementwise(
-    name="_is_close", out_dtype=lambda *types, **params: dtypes.UINT8, inplace=(),
+    name="_is_close", out_dtype=lambda *types, **params: dtypes.UINT8,
     rule=lambda g, a, b, out, **params: (None, None),
 )  # fmt: skip
 def is_close(a, b, *, rtol: float, atol: float, equal_nan: bool):

@@ -12,7 +12,7 @@ from ..shape_mode import numpy_shape
 from .shape import reshaping
 
 
-@kernel(name="_spread_like", inplace=((0, 0),))
+@kernel(name="_spread_like")
 def spread_like(data, like, *, keep: int = 0, of: str = ""):
     """The data with dimensions of size 1 put before the last `keep`, so that there are as many as in `like`.
 

@@ -14,7 +14,7 @@ from ._shared import divided, float_types, names_of
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
-@elementwise(name="_widened", out_dtype=lambda data: dtypes.COMPUTED_AS.get(data, data), inplace=())
+@elementwise(name="_widened", out_dtype=lambda data: dtypes.COMPUTED_AS.get(data, data))
 def widened(data):
     """The data in the type in which they are computed: float16 as float32."""
     return data

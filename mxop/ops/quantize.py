@@ -23,7 +23,7 @@ INT32 = float(2**31 - 1)
 # ---- parts -----------------------------------------------------------------------------------------------------------
 @elementwise(
     name="_to_levels", broadcast=True, out_dtype=lambda data, reach, *, dtype, **params: dtype,
-    rule=lambda g, data, reach, out, **params: (None, None), inplace=(),
+    rule=lambda g, data, reach, out, **params: (None, None),
 )  # fmt: skip
 def to_levels(data, reach, *, levels: float, dtype: DType):
     """Levels of data of which `reach` has as many as `levels`; 0 where `reach` is 0."""
@@ -32,7 +32,7 @@ def to_levels(data, reach, *, levels: float, dtype: DType):
     return F.minimum(F.maximum(found, low), high)
 
 
-@elementwise(name="_of_levels", broadcast=True, out_dtype=lambda data, reach, **params: reach, inplace=())
+@elementwise(name="_of_levels", broadcast=True, out_dtype=lambda data, reach, **params: reach)
 def of_levels(data, reach, *, levels: float):
     """The numbers that levels stand for, of which `reach` has as many as `levels`."""
     return data * reach / levels
@@ -268,7 +268,7 @@ def asymmetric_scale(low, high):
 
 
 @elementwise(
-    name="_asymmetric_levels", broadcast=True, out_dtype=lambda data, scale, shift: dtypes.UINT8, inplace=(),
+    name="_asymmetric_levels", broadcast=True, out_dtype=lambda data, scale, shift: dtypes.UINT8,
     rule=lambda g, data, scale, shift, out: (None, None, None),
 )  # fmt: skip
 def asymmetric_levels(data, scale, shift):

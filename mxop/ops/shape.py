@@ -161,7 +161,7 @@ def reshaping(op, forward, backward=None):
 
 
 # ---- reshape --------------------------------------------------------------------------------------------------------
-@kernel(name="Reshape", aliases=("reshape",), inplace=((0, 0),))
+@kernel(name="Reshape", aliases=("reshape",))
 def reshape(data, *, shape: Shape = (), reverse: bool = False, target_shape: Shape = (), keep_highest: bool = False):
     """Give the same elements another shape.
 
@@ -191,7 +191,7 @@ def _reshape_forward(data, *, shape, reverse, target_shape, keep_highest):
 reshaping(reshape, _reshape_forward)
 
 
-@kernel(aliases=("_npx_reshape_like",), inplace=((0, 0),))
+@kernel(aliases=("_npx_reshape_like",))
 def reshape_like(
     lhs,
     rhs,
@@ -241,7 +241,7 @@ reshaping(reshape_like, _reshape_like_forward)
 typed_by_first(reshape_like)
 
 
-@kernel(name="Flatten", aliases=("_npx_batch_flatten", "flatten"), inplace=((0, 0),))
+@kernel(name="Flatten", aliases=("_npx_batch_flatten", "flatten"))
 def flatten(data):
     """Merge all dimensions but the first.
 
@@ -258,7 +258,7 @@ reshaping(flatten, _flatten_forward,
          lambda out, data: _fill_one(out, data) if data is None or not data else (out[0], *data[1:]))  # fmt: skip
 
 
-@kernel(aliases=("_npi_expand_dims",), inplace=((0, 0),))
+@kernel(aliases=("_npi_expand_dims",))
 def expand_dims(data, *, axis: int):
     """Insert a dimension of size 1 before `axis` (after it, counting from the end, when it is negative).
 
@@ -280,7 +280,7 @@ def _expand_backward(out, data, *, axis):
 reshaping(expand_dims, _expand_forward, _expand_backward)
 
 
-@kernel(inplace=((0, 0),))
+@kernel
 def squeeze(data, *, axis: Shape | None = None):
     """Remove dimensions of size 1: those that `axis` names, or all.
 
@@ -534,7 +534,7 @@ typed_by_first(broadcast_like)
 
 
 # ---- shapes as data -------------------------------------------------------------------------------------------------
-@kernel(name="_identity_with_attr_like_rhs", inplace=((0, 0),))
+@kernel(name="_identity_with_attr_like_rhs")
 def identity_with_attr_like_rhs(lhs, rhs):
     """Copy of `lhs`, which has the shape of `rhs`."""
 
