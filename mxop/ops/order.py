@@ -82,15 +82,26 @@ def _places(xp, keys, axis, is_ascend):
 
 
 def _first_places(np, x, k, is_ascend):
-    """Return the positions of the first `k` elements of each row: all that come before the last of them, and its equals."""
-    words = _words(np, x.reshape(-1, x.shape[-1]))
+    """Return the positions of the first `k` elements of each row, in order: `k` of those that are no further than the last."""
+    keys = _keys(np, x.reshape(-1, x.shape[-1]))
+    at = k - 1 if is_ascend else keys.shape[-1] - k
+    last = np.partition(keys, at, axis=-1)[:, at : at + 1]
+    chosen = keys <= last if is_ascend else keys >= last
+    unsure = np.count_nonzero(chosen, axis=-1) != k  # there are equals of the last, or NaN, which nothing equals
+    if unsure.any():
+        chosen[unsure] = _first_of_equals(np, _words(np, keys[unsure]), k, is_ascend)
+    places = (np.flatnonzero(chosen) % chosen.shape[-1]).reshape(-1, k)
+    ranks = _places(np, np.take_along_axis(keys, places, -1), -1, is_ascend)
+    return np.take_along_axis(places, ranks, -1).reshape(*x.shape[:-1], k)
+
+
+def _first_of_equals(np, words, k, is_ascend):
+    """Tell which elements of each row are the first `k`: all before the last of them, and of its equals the first."""
     words = words if is_ascend else ~words
     last = np.partition(words, k - 1, axis=-1)[:, k - 1 : k]
     chosen, equal = words < last, words == last
     chosen |= equal & (np.cumsum(equal, axis=-1) <= k - np.count_nonzero(chosen, axis=-1)[:, None])
-    places = np.nonzero(chosen)[1].reshape(-1, k)
-    ranks = np.argsort(np.take_along_axis(words, places, -1), axis=-1, kind="stable")
-    return np.take_along_axis(places, ranks, -1).reshape(*x.shape[:-1], k)
+    return chosen
 
 
 @order.both
