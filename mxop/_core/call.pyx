@@ -32,7 +32,7 @@ cdef class Call:
 
     def run(self):
         """Execute the call once."""
-        run_all()  # what was to be made of what it writes
+        run_all()  # deferred calls may read what this one overwrites
         self.execute()
 
 

@@ -12,9 +12,9 @@ from mxop._kernels.work cimport Finish, Work, finish_of
 
 cdef enum:
     SMALL = 8               # times smaller than the result are other arrays of the formula
-    NEXT = 4                # calls of which one looks at the result
+    LOOK_AHEAD = 4          # calls after a product among which its epilogue is looked for
 
-# From where on, and to where, an array has memory, from its first element on.
+# The bytes that an array covers, relative to its first element: lowest, and one past the highest.
 cdef struct Extent:
     Py_ssize_t low, high
 
@@ -118,7 +118,7 @@ cdef Py_ssize_t formula_of(WorkCall work, list calls, Py_ssize_t k):
     """Return which call from number `k` on is the next to look at a work's result; -1 if those before may not run first."""
     cdef ProgramCall call
     cdef list outputs
-    for k in range(k, min(len(calls), k + NEXT)):
+    for k in range(k, min(len(calls), k + LOOK_AHEAD)):
         if not isinstance(calls[k], ProgramCall):
             return -1
         call = <ProgramCall>calls[k]

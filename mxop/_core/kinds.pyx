@@ -210,7 +210,7 @@ cdef ViewPlan view_plan(object op, object attrs, object inputs):
     plan.result, part = template(out_shape, out_type), template(shape, source.dtype)
     plan.ndim, plan.offset = part.ndim, offset * itemsize_of(source.dtype)
     for i in range(part.ndim):
-        plan.shape[i] = part.shape_[i]  # a step from an only element goes nowhere, whatever number it is
+        plan.shape[i] = part.shape_[i]  # the stride of an axis of size 1 is arbitrary
         plan.strides[i] = strides[i] * itemsize_of(source.dtype) if part.shape_[i] > 1 else 0
     return plan
 

@@ -190,10 +190,10 @@ cdef object defer(object call, int n_in, int n_out, object inputs, const Value* 
         if found is None:
             return None
         later.sources.append(found)
-    for found in later.sources:  # other threads may have come by, while a chain ran or an object was made
+    for found in later.sources:  # other threads may have run while a chain did, or while an object was made
         if not private((<Array>found).block) if isinstance(found, Array) else (<Later>found).results is not None:
             return None
-    # from here on nothing fails, and nobody comes by
+    # from here on nothing can raise, and no other code can run in between
     for k in range(n_in):
         found = later.sources[k]
         if isinstance(found, Array):
@@ -252,7 +252,7 @@ cdef int counted(object inputs, int n_in) except -1:
 
 
 cdef bint whole(Array a, Later later, int ndim, const Py_ssize_t* shape) noexcept:
-    """Tell whether an array is all that a call makes, in that order, and a call of a shape may go through both as one."""
+    """Tell whether an array is a call's whole result in C order, of a given shape: both can be computed in one loop."""
     return (a.contiguous and a.data == a.block.data and same(a.ndim, a.shape_, ndim, shape)
             and same(later.ndim, later.shape, ndim, shape))
 

@@ -205,7 +205,7 @@ cpdef list work_for(object read, list outputs, list reqs, int ways):
 
 
 cdef bint goes_beside(Array target, object read, int req, int ways) except -1:
-    """Tell whether an output cannot be written where it belongs, from the beginning on."""
+    """Tell whether an output needs a temporary: its request, its strides or an overlap forbid writing it in place."""
     if (req == REQ_ADD or req == REQ_NULL) and not ways & ADDS:
         return True
     if ways & DENSE and not target.contiguous:

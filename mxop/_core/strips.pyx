@@ -28,7 +28,7 @@ from mxop.formula import compile_program, input_, param, substitute
 cdef enum:
     CACHE_BYTES = 32768      # what the arrays of one block of rows may take
     FETCHES = 1 << 20        # bytes of all rows from which on the next ones are fetched: less lies in the second cache
-    GOES_OVER = 2            # times, at least, that stages go over what they read or write, which is worth a thread the sooner
+    PASSES = 2               # over its data that a strip makes at least: each is worth threads
     WORTH_A_BLOCK = 256      # elements of a row that is computed by itself
     WORTH_NO_COPY = 384      # the same of all that is broadcast to a row, which is then read where it lies
     SHORT_PART = 200         # elements of a row that lie side by side, which are not worth a block
@@ -141,7 +141,7 @@ cdef class StripCall(Call):
         return "\n".join([f"stage {k}:\n{(<Program>p).listing}" for k, p in enumerate(self.programs)])
 
     cdef int execute(self) except -1:
-        cdef int threads = threads_for(GOES_OVER * self.total_bytes), k
+        cdef int threads = threads_for(PASSES * self.total_bytes), k
         cdef Py_ssize_t each = self.rows_of_task(threads), tasks = (self.rows + each - 1) // each
         cdef mx_shares shares
         cdef Block* memory

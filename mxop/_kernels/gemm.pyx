@@ -57,7 +57,7 @@ cdef enum:
     WORTH_READING = 60000   # the same of a matrix and a vector, whose numbers are used once
     LEAST = 2000000         # of a tile, where there are several for each thread
     SPARE = 2               # tiles for each thread, so that one that is held up does not hold up the rest
-    PACKING = 24            # rows, or columns, that take as long to multiply as the other operand of a tile takes to pack
+    PACKING = 24            # rows (or columns) of a tile whose multiplication takes as long as packing the other operand
     FEW_ROWS = 48           # a tile has at least as many
     FINISHED = 256          # summands, at most, where a formula is computed of each block of results, for memory would take longer
     FINISHED_COSTLY = 64    # and where the formula is costly

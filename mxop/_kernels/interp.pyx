@@ -48,7 +48,8 @@ def _last_cache():
         return 0
 
 
-# Results do not go through the caches from this size on: half of what is read and written, which is the result where one array is read.
+# Results of at least this size are written by non-temporal stores: half of the bytes that are read and written, which is the result
+# where one array is read.
 # Where the last cache holds several times as much, a few cores are faster through it: it is large because many share it, and one core
 # waits long for memory.
 # What is moved, and halves, whose loops ask for what comes next then, go past it sooner than what is computed; and a function that is

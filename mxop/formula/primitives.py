@@ -77,7 +77,10 @@ def _zero(g, *operands_and_result):
 
 
 def _known(a: Expr, b: Expr, y: Expr) -> Expr:
-    """Return what to compare with ``a``: where that is a number, ``max(a, b) > a`` says what ``b > a`` does, of the result."""
+    """Return the operand that a choice such as ``max(a, b)`` is compared by.
+
+    Where `a` is a constant, that is the result `y`: ``max(a, b) > a`` exactly where ``b > a``, and `b` need not be kept.
+    """
     return y if a.kind == CONST else b
 
 

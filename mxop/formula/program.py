@@ -388,8 +388,7 @@ def _allocated(roots, tiles, n_inputs: int) -> Program:
 
     for at, (node, name, operands, scalars) in enumerate(tiles):
         srcs = tuple(register(o) for o in operands)
-        # An output register may not hold a value that is needed later as an operand of another output's block when the
-        # output is stored through a conversion; outputs are written once, by their own step, so reading them is safe.
+        # An output's register is written once, by its own step, and may be read afterwards as an operand of another output.
         dst = home.get(node.uid)
         if dst is None:
             dst = new_register()

@@ -144,7 +144,7 @@ def _with_siblings(
 
 
 def _leads_to(node: Node, unit: list[Node], readers: dict[Node, list[Node]], members: dict[Node, list[Node]]) -> bool:
-    """Tell whether a unit may need what is made of a node: surely not, if it is not among the first things that are."""
+    """Tell whether a unit may depend on a node; the search ends after `FAR` nodes, and says yes."""
     waiting, seen = [node], {node}
     while waiting and len(seen) < FAR:
         for reader in readers.get(waiting.pop(), ()):

@@ -12,8 +12,8 @@ typedef T G(vector);
 #define WIDTH (MX_GEMM_VECTORS * LANES)         /* columns of a panel of B */
 #define NARROW (MX_GEMM_VECTORS / 2 * LANES)    /* of a last panel that has no more */
 
-/* Lines that are packed later: where the first ones are, or null; how far it is to the next ones, and after so many steps how much
-   further, in bytes. */
+/* What to prefetch of the panel that is packed next: its first line, or null; the stride from line to line, and after `steps` of
+   them an extra `leap`, in bytes. */
 typedef struct { const char *at; ptrdiff_t step, steps, leap; } G(wanted);
 
 /* ---- the innermost loop --------------------------------------------------------------------------------------------- */
