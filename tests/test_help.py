@@ -66,8 +66,10 @@ KINDS = {
     "composite": mx.op.Composite,
     "kernel": mx.op.Kernel,
 }
-INTERNAL = {"function", "combine", "arguments", "extra_params", "is_backward", "module"}
-PARTS = ("shape", "dtype", "infer", "size", "both", "cpu", "gpu", "rearrange", "view", "gradient")
+#: What definitions of mxop's own give besides.
+INTERNAL = {"function", "combine", "arguments", "extra_params", "is_backward", "module", "param_order", "stem", "by_keyword",
+            "made_again", "zero_is_unknown", "adds", "at_once"}  # fmt: skip
+PARTS = ("shape", "dtype", "infer", "infer_types", "size", "both", "cpu", "gpu", "rearrange", "view", "gradient")
 
 
 def options_of(kind):

@@ -290,7 +290,7 @@ def plain_array(source, ctx, int dtype):
     given = <cnp.ndarray>source
     ndim, shape = cnp.PyArray_NDIM(given), <Py_ssize_t*>cnp.PyArray_DIMS(given)
     code = _codes[cnp.PyArray_TYPE(given)] if 0 <= cnp.PyArray_TYPE(given) < 64 else -1
-    if code < 0 or (code != dtype and dtype > FLOAT64) or ndim > MAX_DIMS or not cnp.PyArray_ISNOTSWAPPED(given):
+    if code < 0 or (code != dtype and dtype > FLOAT64) or ndim > MAX_DIMS or not cnp.PyArray_ISBEHAVED_RO(given):
         return None
     made = alloc(ndim, shape, dtype)
     settle_from_host(made)

@@ -159,9 +159,9 @@ def _example_call(op: Operator) -> tuple[Any, int]:
     return attrs, 2 if op.variadic else len(op.input_names(attrs))
 
 
-def _forward_call(op: BackwardOperator) -> tuple[Any, tuple, int, tuple]:
+def _forward_call(op: BackwardOperator) -> tuple[Any, tuple, int]:
     attrs, n = _example_call(op.forward)
-    return attrs, (), n, ()
+    return attrs, (), n
 
 
 def _input_names(op: Operator) -> list[str]:

@@ -449,7 +449,9 @@ class BackwardOperator(Elementwise):
         )
         return Spec(self.name, forward.params + extra, forward.in_attrs + self._own_names)
 
-    def attrs_for(self, attrs: Attrs, wanted: tuple[int, ...], forward_inputs: int, absent: tuple[int, ...]) -> Attrs:
+    def attrs_for(
+        self, attrs: Attrs, wanted: tuple[int, ...], forward_inputs: int, absent: tuple[int, ...] = ()
+    ) -> Attrs:
         """Return the parameters of the call that computes the gradients of the `wanted` inputs."""
         return Attrs((*attrs.names, *self._own_names), (*attrs.values_, wanted, forward_inputs, absent))
 

@@ -356,8 +356,8 @@ def kernel(function: Callable | None = None, /, *, override: bool = False, **opt
 
     - ``@op.shape``: ``rule(*shapes, **params) -> shape``, a list of several, None for a size that follows from values
     - ``@op.dtype``: ``rule(*types, **params) -> type``, or a list: names, NumPy's types or codes; by default that of the inputs
-    - ``@op.infer``, ``@op.infer_types``: ``rule(ins, outs, **params) -> (ins, outs)`` completes shapes, or types, in both
-      directions
+    - ``@op.infer``: ``rule(ins, outs, **params) -> (ins, outs)`` completes shapes in both directions
+    - ``@op.infer_types``: ``rule(ins, outs, **params) -> (ins, outs)`` completes types in both directions
     - ``@op.size``: ``rule(*arrays, **params) -> shape`` finds in each call what the shape rule leaves open
     - ``@op.both``: ``run(xp, inputs, outputs, **params)`` computes on NumPy's and CuPy's arrays that share memory
     - ``@op.cpu``: ``run(inputs, outputs, **params)`` computes on NDArrays in C order, without a result; or a function of C
