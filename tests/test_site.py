@@ -85,7 +85,7 @@ def test_every_page_is_in_a_table_of_contents():
         for body in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
             for entry in (line for line in body.splitlines() if line and not line.startswith(":")):
                 found = set(page.parent.glob(f"{entry}.md"))
-                assert found, f"{page.name} lists {entry}"
+                assert found or entry.startswith("operators/"), f"{page.name} lists {entry}"  # those the site writes
                 listed |= found
     missing = [str(p.relative_to(DOCS)) for p in sorted(DOCS.rglob("*.md")) if p not in listed]
     assert missing == [], "add them to a toctree of docs/index.md"
