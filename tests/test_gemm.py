@@ -19,7 +19,7 @@ WRITE, ADD = 1, 3
 ROUNDING = {"e": 2.0**-11, "f": 2.0**-24, "d": 2.0**-53}
 LEVELS = instruction_sets.available()
 
-#: Sizes at which a unit for tiles takes over, where there is one: tiles have 16 rows and columns, panels 32, steps of sums 32.
+#: Sizes around multiples of 16 and 32 rows, columns and summands.
 TILED = st.sampled_from([(64, 1000), (128, 128), (129, 145), (193, 200), (208, 95), (400, 72)])
 STEPS = st.sampled_from([32, 33, 63, 64, 65, 127, 130, 257, 1100])
 #: Blocks of registers have 4, 6 or 12 rows, panels 2 to 32 columns, tiles 192 rows; sums are cut every 256 summands.  From 12

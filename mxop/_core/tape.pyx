@@ -327,7 +327,7 @@ cdef int back_elementwise(Node node, list needed, bint create) except -1:
     else:
         needed = asked_of(node, needed)
         wanted = tuple([k for k in range(n) if needed[k]])
-    plan = call.backward(wanted, tuple([k for k in call.rule.heads if pending[k] is None]) if call.n_out > 1 else ())
+    plan = call.backward(wanted, tuple([k for k in range(call.n_out) if pending[k] is None]) if call.n_out > 1 else ())
     if not plan.wanted:
         return 0
     for k in plan.heads:
