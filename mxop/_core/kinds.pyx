@@ -7,7 +7,7 @@ from cpython.object cimport PyObject
 from mxop._core.array cimport Array, alloc_like, host_reads, template, view_at
 from mxop._core.external cimport execute_external
 from mxop._core.launched cimport keep_launch, relaunched
-from mxop._core.plans cimport Plan, plan_of
+from mxop._core.plans cimport Bound, Plan, plan_of
 from mxop._core.prepared cimport KernelPlan, plan_for, prepare_kernel
 from mxop._core.recent cimport MISSING, Form, Plans, numpy_shapes
 from mxop._core.record cimport is_noted, is_recording, record_general, set_recording
@@ -322,6 +322,7 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
     cdef bint before = is_recording(), own_rule = before and op._gradient is not None
     cdef list results, targets, shapes
     cdef Array a
+    cdef Bound found
     cdef Plan plan
     cdef int k
     if out is not None and not inputs and attrs.get("shape") == () and not numpy_shapes():
@@ -329,9 +330,10 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
     if own_rule:
         set_recording(False)
     try:
-        plan = plan_of(op, attrs, inputs) if op.planned else None
-        if plan is not None:
-            results = plan.run(inputs, None if out is None or req != REQ_WRITE else plan.targets(op, out, inputs))
+        found = plan_of(op, attrs, inputs) if op.planned else None
+        if found is not None:
+            plan = found.plan
+            results = found.run(inputs, None if out is None or req != REQ_WRITE else plan.targets(op, out, inputs))
             if not own_rule and (out is None or (plan.n_visible == 1 and results[0] is out)):
                 return results[0] if plan.n_visible == 1 else results[:plan.n_visible]
         else:

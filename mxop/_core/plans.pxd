@@ -26,6 +26,11 @@ cdef class Plan:
     cdef list targets(self, object op, object out, object inputs)
     cdef list run(self, object inputs, list targets=*)
 
+cdef class Bound:
+    cdef readonly Plan plan
+    cdef list numbers               # arrays of one number each; None where there are none
+    cdef list run(self, object inputs, list targets=*)
+
 cdef class Recorded:
     cdef readonly Plan plan
     cdef list table, inputs
@@ -33,4 +38,4 @@ cdef class Recorded:
     cdef list recorded_gradients(self, list heads, object derivative)
     cdef int check_unchanged(self, list kept, Py_ssize_t n) except -1
 
-cdef Plan plan_of(object owner, object attrs, object inputs)
+cdef Bound plan_of(object owner, object attrs, object inputs)

@@ -15,6 +15,7 @@ from mxop._core.recent cimport MISSING, Entry, Latest, numpy_shapes
 from mxop._core.record cimport is_recording, is_training, link_outputs, new_node, set_training
 from mxop._core.results cimport DENSE, goes_beside, output_like, output_list
 from mxop._core.transfer cimport contiguous_copy
+from mxop._kernels.codes cimport FLOAT64
 from mxop._kernels.operands cimport REQ_WRITE
 
 from mxop.errors import MXNetError
@@ -50,6 +51,29 @@ cdef class Prepared:
 
     def __init__(self, list parts):
         self.parts = parts
+
+
+cdef class Bound:
+    """A plan for the numbers of a call, which are the last of its inputs."""
+
+    cdef list run(self, object inputs, list targets=None):
+        """Run on arrays, as :meth:`Plan.run` does."""
+        return self.plan.run(inputs if self.numbers is None else [*inputs, *self.numbers], targets)
+
+
+cdef Bound bound_to(Plan plan, tuple numbers):
+    """Return a plan for numbers that are given with their type codes; the arrays are its own, and nobody writes them."""
+    cdef Bound found = Bound.__new__(Bound)
+    cdef Array a
+    found.plan, found.numbers = plan, [] if numbers else None
+    for number, code in numbers:
+        a = alloc(0, NULL, <int>code)
+        if a.dtype == FLOAT64:
+            (<double*>write_pointer(a))[0] = number
+        else:
+            (<float*>write_pointer(a))[0] = <float><double>number
+        found.numbers.append(a)
+    return found
 
 
 cdef Array buffer_of(int code, Py_ssize_t size):
@@ -221,13 +245,13 @@ cdef class Recorded:
     cdef list recorded_gradients(self, list heads, object derivative):
         """Return gradients that can be differentiated: as another plan, where there is one, or operator by operator."""
         cdef list arrays = [*self.inputs, *heads]
-        cdef Plan plan
+        cdef Bound found
         cdef bint was_training = set_training(self.plan.is_train)
         try:
-            plan = plan_of(derivative, None, arrays)
-            reads = derivative.reads if plan is None else plan.reads
+            found = plan_of(derivative, None, arrays)
+            reads = derivative.reads if found is None else found.plan.reads
             self.check_unchanged([a if read else None for a, read in zip(arrays, reads)], self.plan.n_inputs)
-            return derivative.operator_by_operator(arrays) if plan is None else plan.run(arrays)
+            return derivative.operator_by_operator(arrays) if found is None else found.run(arrays)
         finally:
             set_training(was_training)
 
@@ -263,7 +287,7 @@ cdef int record(Plan plan, list inputs, list table, list results) except -1:
 
 # ---- which plan -------------------------------------------------------------------------------------------------------
 
-cdef object _plans = OrderedDict()      # None where there can be no plan
+cdef object _plans = OrderedDict()      # Bound, or None where there can be no plan
 cdef Latest _latest = Latest()
 cdef object _unknown = object()
 cdef unsigned long long _epoch = 0
@@ -279,10 +303,10 @@ def forget():
 
 def kept():
     """Return the plans that there are, the latest last."""
-    return [p for p in _plans.values() if p is not None]
+    return list(dict.fromkeys([(<Bound>b).plan for b in _plans.values() if b is not None]))
 
 
-cdef Plan plan_of(object owner, object attrs, object inputs):
+cdef Bound plan_of(object owner, object attrs, object inputs):
     """Return the plan of a composite (with its parameters) or a function for these arrays; None where there is none."""
     cdef Array a
     cdef Entry entry
@@ -297,7 +321,7 @@ cdef Plan plan_of(object owner, object attrs, object inputs):
     mode = is_training() | (2 if numpy_shapes() else 0) | (gpu + 1) << 2
     entry = _latest.entry(owner, attrs, inputs, mode, False, is_recording())
     if entry.plan is not MISSING:
-        return <Plan>entry.plan
+        return <Bound>entry.plan
     key = (owner, attrs, entry.signature)
     found = _plans.get(key, _unknown)
     if found is _unknown:
@@ -319,7 +343,7 @@ cdef Plan plan_of(object owner, object attrs, object inputs):
             pass
     if begun == _epoch:
         _latest.keep(entry, inputs, found)
-    return <Plan>found
+    return <Bound>found
 
 
 cdef int device_of(object inputs) except -3:
@@ -338,14 +362,15 @@ cdef int device_of(object inputs) except -3:
 
 
 cdef object made(object owner, object attrs, object inputs):
-    """Let a plan be made."""
+    """Let a plan be made, or found among those that hold for any numbers."""
     cdef Array a
     cdef bint records = is_recording()
     specs = tuple([(a.shape_tuple(), a.dtype) for a in inputs])
     wanted = tuple([k for k, a in enumerate(inputs) if records and has_history(<Array>a)])
     before = switch_off(True)
     try:
-        return ask("make_plan")(owner, attrs, specs, wanted, bool(is_training()), device_of(inputs))
+        found = ask("make_plan")(owner, attrs, specs, wanted, bool(is_training()), device_of(inputs))
+        return None if found is None else bound_to(<Plan>found[0], <tuple>found[1])
     finally:
         switch_off(before)
 
@@ -355,5 +380,5 @@ def run_function(owner, outside, list inputs):
 
     `outside` is what else it reads, which may be hashed: a plan is made for these values.
     """
-    cdef Plan plan = plan_of(owner, outside, inputs)
-    return None if plan is None else plan.form(plan.run(inputs))
+    cdef Bound found = plan_of(owner, outside, inputs)
+    return None if found is None else found.plan.form(found.run(inputs))

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from .. import autograd, context
 from .._kernels import interp, team
+from ..errors import MXNetError
+from ..graph import traced
 from ..graph.expand import expand
 from ..graph.ir import Graph, Node, variable
 from ..graph.specs import Specs
 from ..opdef import Operator, registry
+from ..opdef.symbolic import numbers_of
 from . import cases as c
 from . import gradients
 from .cases import Case, Mismatch
@@ -54,11 +58,72 @@ def _both_ways(case: Case, values: list, dtype: str) -> list[tuple[str, np.ndarr
     found += [(f"input {k} after the call", inputs[k].asnumpy()) for k in case.states]
     if dtype == "float32" and case.op.differentiable:
         heads = [o for o in outputs if c.name_of(o) in c.FLOATS]
-        ramps = [np.linspace(-1, 1, max(o.size, 1))[: o.size].reshape(o.shape) for o in heads]
-        given = case.arrays([r.astype(c.numpy_dtype(c.name_of(o))) for r, o in zip(ramps, heads, strict=True)])
-        grads = gradients.differentiate(heads, variables, given, create=False)
+        grads = gradients.differentiate(heads, variables, _ramps(case, heads), create=False)
         found += [(f"gradient of input {k}", g.asnumpy()) for k, g in zip(case.variables, grads, strict=True)]
     return found
+
+
+def _ramps(case: Case, heads: list) -> list:
+    """Return a head gradient for each output, whose elements differ."""
+    ramps = [np.linspace(-1, 1, max(o.size, 1))[: o.size].reshape(o.shape) for o in heads]
+    return case.arrays([r.astype(c.numpy_dtype(c.name_of(o))) for r, o in zip(ramps, heads, strict=True)])
+
+
+# ---- numbers that change ------------------------------------------------------------------------------------------------
+def other_numbers(case: Case, types: Sequence[str], orders: int) -> int | str:
+    """A call in the middle of calls with other numbers, as rates that fall have, gives what it gives alone.
+
+    The first plan of a composite is made for its numbers, a second one for any.
+    """
+    numbers = numbers_of(case.op, case.attrs)
+    if not numbers or not case.op.planned or case.device is not None:
+        return 0
+    count = 0
+    for dtype in c.among(types, "float32", "float64", "float16") or types[:1]:
+        values = case.sample(dtype)
+        traced.forget()
+        alone = _with_gradients(case, values, orders)
+        traced.forget()
+        others = [_with_numbers(case, {n: _near(v, k) for n, v in numbers.items()}) for k in (1, -1, 2)]
+        count += sum([_runs(other, values, orders) for other in others]) > 1
+        for (what, got), (_, want) in zip(_with_gradients(case, values, orders), alone, strict=True):
+            c.identical(f"{dtype}, after calls with other numbers than {numbers}: {what}", got, want)
+    return count
+
+
+def _near(value: float, k: int) -> float:
+    """Return another number: of a whole one, another whole one first."""
+    return value + k if value == int(value) and abs(value) > 2 else value * (1 + k / 16) if value else k / 16
+
+
+def _with_numbers(case: Case, numbers: dict[str, float]) -> Case:
+    other = copy(case)
+    other.attrs = case.attrs.replaced(**numbers)
+    return other
+
+
+def _runs(case: Case, values: list, orders: int) -> bool:
+    try:
+        _with_gradients(case, values, orders)
+    except MXNetError:
+        return False
+    return True
+
+
+def _with_gradients(case: Case, values: list, orders: int) -> list[tuple[str, np.ndarray]]:
+    """Return the results and the gradients, up to those of the second order, of one call."""
+    inputs, variables = gradients.with_variables(case, values)
+    with autograd.record():
+        found = case.call(inputs)
+        results = [(f"output {k}", a) for k, a in enumerate(found)]
+        for order in range(min(orders, 2) if case.op.differentiable and variables else 0):
+            heads = [a for a in found if c.name_of(a) in c.FLOATS]
+            if not heads:
+                break
+            found = gradients.differentiate(heads, variables, _ramps(case, heads))
+            results += [(f"gradient {k} of order {order + 1}", a) for k, a in zip(case.variables, found, strict=True)]
+    results += [(f"input {k} after the call", inputs[k]) for k in case.states]
+    return [(what, a.asnumpy()) for what, a in results]
 
 
 # ---- executor -----------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from ..opdef import Attrs, Operator, infer, registry
 from .arithmetic import Arithmetic
 from .calls import active_inputs, by_kind, parse_with_count, split_call
 from .ir import Entry, Node
+from .symbolic import has_numbers, numbers_as_inputs
 
 _SPACES = {space: prefix for prefix, space in registry.PREFIXES.items()}
 
@@ -194,7 +195,10 @@ class Builder:
         for value in inputs:
             if not isinstance(value, Value):
                 raise OpTypeError(f"operator {op.name}: a rule gave {value!r} as an input; expected an array")
-        node = self.add(op, [v.entry for v in inputs], attrs)
+        entries = [v.entry for v in inputs]
+        if has_numbers(attrs):
+            op, entries, attrs = numbers_as_inputs(op, entries, attrs, self.specs)
+        node = self.add(op, entries, attrs)
         n = node.visible_outputs
         return Value(self, (node, 0)) if n == 1 else [Value(self, (node, k)) for k in range(n)]
 

@@ -20,6 +20,8 @@ from ..errors import MXNetError, OpTypeError, OpValueError, shown, translated
 from ..generators import no_draws
 from ..memo import keep
 from ..opdef import Attrs, External, Operator
+from ..opdef.symbolic import Trace, Values, numbers_of
+from ..shape_mode import numpy_shape
 from .builder import Builder, Value
 from .calls import replayed
 from .draws import in_turn
@@ -36,6 +38,7 @@ from .plan import Phase, Result, phases_of
 from .schedule import Buffers, build
 from .specs import Specs, inside
 from .states import has_mode
+from .symbolic import has_numbers
 
 Dense = core.Dense
 NDArray = core.NDArray
@@ -96,6 +99,8 @@ class Plan(plans.Plan):
         Whether random numbers may be drawn: for what has no gradient, and lies on the CPU's device number 0.
     gpu : int
         Number of the GPU on which the inputs lie; -1 for the CPU.
+    trace : Trace, optional
+        Of the numbers for which the plan is to hold: they are its last inputs.
     """
 
     @collected_later()
@@ -111,12 +116,17 @@ class Plan(plans.Plan):
         shown: list | None = None,
         draws: bool = False,
         gpu: int = -1,
+        trace: Trace | None = None,
     ):
+        self.trace = trace
         self.draws, self.source, on_cpu = draws, source, gpu < 0
         self.variables, self.specs, self.sought, self.described = variables, specs, sought, described
         self.passes = selected()
         # Once: what runs forward and what runs backward may have been prepared by two threads, and share their buffers.
         self.lowered = self._lower(source, is_train, on_cpu)
+        if trace is not None:
+            self._take_numbers(trace)
+            specs = self.specs
         self.graph, self.known = optimized(self.lowered, self.passes, on_cpu)
         made = self.graph.outputs[: self.lowered.n_outputs]
         self.outputs = [(self.known.shape(e), self.known.dtype(e)) for e in made]
@@ -141,13 +151,27 @@ class Plan(plans.Plan):
             lowered = lower_inference(source, given, is_train)
         for op in [n.op for n in lowered.graph.nodes if n.op is not None]:
             if op.aux or (op.stateful if op.repeatable else not self.draws):
-                raise MXNetError("a plan holds functions only")
+                raise _NoPlan("a plan holds functions only")
             if isinstance(op, External) and not on_cpu:
-                raise MXNetError("a plan for a GPU holds kernels only")
+                raise _NoPlan("a plan for a GPU holds kernels only")
         for head, entry in zip(lowered.heads, source.outputs, strict=False):
             if head is not None:
                 lowered.given[head] = known.shape(entry), known.dtype(entry)
+        if self.trace is not None:
+            lowered.given.update({v: ((), code) for (_, code), (v, _) in self.trace.inputs.items()})
         return lowered
+
+    def _take_numbers(self, trace: Trace) -> None:
+        """Let what became of the numbers be the last inputs."""
+        again = self.lowered.again
+        if again is not None and any(has_numbers(n.attrs) for n in again.nodes):
+            raise MXNetError("a gradient rule of its own may read the numbers when it is differentiated")
+        trace.closed = True
+        self.variables = [*self.variables, *(v for v, _ in trace.inputs.values())]
+        self.specs = (*self.specs, *(((), code) for _, code in trace.inputs))
+        name, names = self.described()
+        names = [*names, *(repr(number) for _, number in trace.inputs.values())]
+        self.described = lambda: (name, names)
 
     @collected_later()
     def prepared_again(self) -> _Ready:
@@ -200,9 +224,6 @@ class Derivative:
             return replayed(core.namespace(), self.graph, dict(zip(self.variables, arrays, strict=True)))
 
 
-on_epoch(plans.forget)
-
-
 @contextmanager
 def planned(on: bool):
     """Within the block, calls of composites in this thread run as plans, or operator by operator."""
@@ -219,10 +240,10 @@ _REFUSED = (MXNetError, NotImplementedError, *translated.KINDS)
 
 def make_plan(
     owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int
-) -> Plan | None:
+) -> tuple[Plan, tuple] | None:
     """Return the plan of a composite, a :class:`CompiledFunction` or a :class:`Derivative`; None where there can be none.
 
-    It is for arrays on a GPU of this number, or, of -1, on the CPU.
+    It is for arrays on a GPU of this number, or, of -1, on the CPU.  With it come the numbers that are its last inputs.
 
     Raises
     ------
@@ -232,15 +253,77 @@ def make_plan(
     try:
         if isinstance(owner, Operator):
             return _composite_plan(owner, attrs, specs, wanted, is_train, gpu)
-        return owner.plan(specs, wanted, is_train, gpu)
+        return owner.plan(specs, wanted, is_train, gpu), ()
     except (MemoryError, RecursionError):
         raise
     except _REFUSED:
         return None
 
 
+class _NoPlan(MXNetError):
+    """A call that runs operator by operator, whatever its numbers are."""
+
+
+#: What holds for any numbers, by all else that a call of a composite is made for: what was asked of the numbers, and the plan,
+#: None where there can be none.  Empty where there was one call so far.
+_for_numbers: dict[tuple, list[tuple[Trace, Plan | None]]] = {}
+_MOST_ALIKE = 8  # plans that differ only in what their functions asked of the numbers
+
+
+def forget() -> None:
+    """Drop all plans."""
+    plans.forget()
+    _for_numbers.clear()
+
+
+on_epoch(forget)
+
+
 def _composite_plan(
     op: Operator, attrs: Attrs, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int
+) -> tuple[Plan, tuple] | None:
+    """Return the plan of a call: for its numbers, or, where they are not the first of their kind, for any.
+
+    A plan for its numbers has them as constants.  Those that change are likely to change again.
+    """
+    numbers = {} if gpu >= 0 else numbers_of(op, attrs)
+    if numbers:
+        key = (op, attrs.replaced(**dict.fromkeys(numbers)), specs, wanted, is_train, numpy_shape())
+        found = _for_numbers.get(key)
+        if found is None:
+            keep(_for_numbers, key, [])
+        else:
+            if not any(trace.holds(numbers) for trace, _ in found) and len(found) < _MOST_ALIKE:
+                found += _plan_for_any(op, attrs, numbers, specs, wanted, is_train)
+            for trace, plan in found:
+                if trace.holds(numbers):
+                    return None if plan is None else (plan, trace.computed(numbers))
+    return _plan_of_call(op, attrs, specs, wanted, is_train, gpu), ()
+
+
+def _plan_for_any(
+    op: Operator, attrs: Attrs, numbers: Values, specs: tuple, wanted: tuple[int, ...], is_train: bool
+) -> list[tuple[Trace, Plan | None]]:
+    """Return a plan that holds for the numbers of a call, and for others; nothing where its function has no use for such."""
+    trace = Trace(numbers)
+    try:
+        return [(trace, _plan_of_call(op, attrs.replaced(**trace.numbers), specs, wanted, is_train, -1, trace))]
+    except (MemoryError, RecursionError):
+        raise
+    except _NoPlan:
+        return [(trace, None)]
+    except Exception:  # whatever it is, the numbers themselves show whether it is the call's fault
+        return []
+
+
+def _plan_of_call(
+    op: Operator,
+    attrs: Attrs,
+    specs: tuple,
+    wanted: tuple[int, ...],
+    is_train: bool,
+    gpu: int,
+    trace: Trace | None = None,
 ) -> Plan:
     """Return the plan of a composite: without the outputs that neither a call returns nor a state takes."""
     total = op.num_outputs(attrs, len(specs))
@@ -253,7 +336,7 @@ def _composite_plan(
     n_visible = total if op.writes else op.num_visible_outputs(attrs, len(specs))
     graph = Graph([(node, k) for k in read])
     draws = not specs and not attrs.get("ctx")
-    return Plan(graph, variables, specs, wanted, is_train, lambda: (op.name, names), n_visible, shown, draws, gpu)
+    return Plan(graph, variables, specs, wanted, is_train, lambda: (op.name, names), n_visible, shown, draws, gpu, trace)
 
 
 def _read_outputs(op: Operator, attrs: Attrs, n_inputs: int, total: int) -> list[int]:

@@ -34,6 +34,7 @@ from .. import dtypes
 from ..errors import OpLookupError, OpTypeError, OpValueError, closest, shown
 from .above import ask
 from .places import place
+from .symbolic import SymbolicNumber
 
 
 class Scalar(float):
@@ -337,9 +338,14 @@ class Param:
         return self.default is REQUIRED
 
     @property
+    def is_number(self) -> bool:
+        """Whether the value is a real number (or perhaps None)."""
+        return self.kind in _REAL[:3]
+
+    @property
     def numeric(self) -> bool:
         """Whether the value may vary from call to call without a new program."""
-        return self.kind in _REAL[:3] and not self.optional
+        return self.is_number and not self.optional
 
     @property
     def real(self) -> bool:
@@ -370,7 +376,7 @@ class Param:
             if self.kind in _REAL and hasattr(item, "attach_grad") and ask("is_recorded")(item):
                 raise Bad("a number that is not recorded: no gradient would reach this array; make it an input of the "
                           "operator, or pass its value, x.item() or x.detach()")  # fmt: skip
-        found = self.parse_value(value)
+        found = value if type(value) is SymbolicNumber and self.is_number else self.parse_value(value)
         if self.bounds is not None and not self.bounds.low <= found <= self.bounds.high:
             raise Bad(f"a value from {self.bounds.low} to {self.bounds.high}")
         return found

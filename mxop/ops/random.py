@@ -7,12 +7,13 @@ computed again (in backward, in a fused formula, in another thread) and is the s
 """
 
 import math
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated, Literal
 
 from .. import dtypes, generators
 from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, F, Range, Scalar, Shape, composite, elementwise, kernel
+from ..opdef.symbolic import computed
 from ._shared import device_of, equal_shapes, on_both, zero_gradient
 
 _HALF_BITS = {dtypes.FLOAT16: 2.0**11, dtypes.BFLOAT16: 2.0**8}  # numbers in [0, 1), evenly spaced, that a type holds
@@ -186,9 +187,17 @@ def code_for(name, dtype, allowed=_FLOATS, default=dtypes.FLOAT32):
     return default if dtype is None else dtype
 
 
-@lru_cache(256)
 def _limits(name, low, high, dtype):
     """Return the ends of a half-open interval as an element type has them, and the largest number in it."""
+    return [computed(partial(_limit, name, dtype, which), low, high) for which in range(3)]
+
+
+def _limit(name, dtype, which, low, high):
+    return _interval(name, low, high, dtype)[which]
+
+
+@lru_cache(256)
+def _interval(name, low, high, dtype):
     import numpy as np
 
     if not low <= high:

@@ -1,0 +1,62 @@
+"""Numeric parameters as inputs of a graph: where a plan is made for any numbers, operators read them from arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import dtypes
+from ..opdef import Attrs, Composite, Elementwise, Operator, may_be_operands, with_operands
+from ..opdef.symbolic import SymbolicNumber
+from .ir import Entry, Node, variable
+
+
+def has_numbers(attrs: Attrs) -> bool:
+    """Tell whether a parameter of a call is a number that is to be any."""
+    return any([type(v) is SymbolicNumber for v in attrs.values_])
+
+
+def numbers_as_inputs(
+    op: Operator, inputs: list[Entry], attrs: Attrs, specs: Any
+) -> tuple[Operator, list[Entry], Attrs]:
+    """Return a call whose numbers are inputs, as far as its operator allows; the values of others are read.
+
+    A composite keeps them: its function is told.  `specs` are those of the graph that is being built, None where it is made
+    for inference alone.
+    """
+    if isinstance(op, Composite):
+        return op, inputs, attrs
+    numbers = {n: v for n, v in zip(attrs.names, attrs.values_, strict=True) if type(v) is SymbolicNumber}
+    types = [dtypes.UNKNOWN if specs is None else specs(e)[1] for e in inputs]
+    taken = ()
+    if isinstance(op, Elementwise):
+        may = may_be_operands(op, attrs, len(inputs), types)
+        taken = tuple(n for n in numbers if n in may)
+    attrs = attrs.replaced(**{n: v.read() for n, v in numbers.items() if n not in taken})
+    if not taken:
+        return op, inputs, attrs
+    found = with_operands(op, taken)  # type: ignore[arg-type]
+    rest = Attrs(found.spec.in_attrs, tuple([attrs[n] for n in found.spec.in_attrs]))
+    code = _data_type(op, attrs, types)  # type: ignore[arg-type]
+    return found, [*inputs, *((_input_of(numbers[n], code), 0) for n in taken)], rest
+
+
+def _data_type(op: Elementwise, attrs: Attrs, types: Sequence[int]) -> int:
+    keys = op.formula(attrs, len(types)).keys
+    return next((t for k, t in enumerate(types) if k not in keys), attrs.get("dtype", dtypes.UNKNOWN))
+
+
+def _input_of(number: SymbolicNumber, code: int) -> Node:
+    """Return the variable of a number in a type."""
+    if code == dtypes.UNKNOWN:
+        return variable("number")
+    inputs = number.trace.inputs
+    found = inputs.get((number.key, code))
+    if found is None:
+        if number.trace.closed:
+            raise RuntimeError("a number became an input after its graph was made")
+        found = inputs[number.key, code] = variable(repr(number)), number
+    return found[0]
+
+
+__all__ = ["has_numbers", "numbers_as_inputs"]
