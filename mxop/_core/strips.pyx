@@ -24,6 +24,7 @@ from mxop._kernels.reduce cimport COMBINE_ADD, COMBINE_HYPOT, reduce_row, reduce
 from mxop._kernels.instruction_sets import has_instruction
 from mxop._kernels.reduce import CODES
 from mxop.formula import compile_program, input_, param, substitute
+from mxop.memo import keep
 
 cdef enum:
     CACHE_BYTES = 32768      # what the arrays of one block of rows may take
@@ -470,9 +471,17 @@ cdef bint adds_input(StripCall call, const Stage* stage, roots, list inputs, int
     return a.contiguous and a.dtype == ctype and a.size == call.rows * stage.inner
 
 
+cdef dict _listings = {}
+
+
 cdef object listing_of(roots, n_inputs, int ctype):
-    """Return formulas as a list of instructions."""
-    return compile_program(tuple(roots), n_inputs, lambda name, ctype=ctype: has_instruction(name, ctype), True)
+    """Return formulas as a list of instructions: one for all sizes."""
+    key = tuple(roots), n_inputs, ctype
+    found = _listings.get(key)
+    if found is None:
+        found = compile_program(key[0], n_inputs, lambda name, ctype=ctype: has_instruction(name, ctype), True)
+        keep(_listings, key, found)
+    return found
 
 
 cdef bint is_long(roots, list read, Py_ssize_t rows, Py_ssize_t inner, int ctype) except -1:

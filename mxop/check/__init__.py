@@ -239,7 +239,7 @@ def _of_two_calls(case: cases.Case, types: list[str], orders: int, first: bool) 
         yield "alignment", lambda: values.alignment(case, types)
     if isinstance(case.op, Composite):
         yield "composition", lambda: running.inside(case, types)
-        yield "other numbers", lambda: running.other_numbers(case, types, orders)
+        yield "other calls", lambda: running.other_calls(case, types, orders)
     why = _no_gradient(case, types, orders)
     for what, run in _of_gradients(case, types, orders, first):
         yield what, run if why is None else lambda: why

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Any
 
@@ -69,43 +69,49 @@ def _ramps(case: Case, heads: list) -> list:
     return case.arrays([r.astype(c.numpy_dtype(c.name_of(o))) for r, o in zip(ramps, heads, strict=True)])
 
 
-# ---- numbers that change ------------------------------------------------------------------------------------------------
-def other_numbers(case: Case, types: Sequence[str], orders: int) -> int | str:
-    """A call in the middle of calls with other numbers, as rates that fall have, gives what it gives alone.
+# ---- calls of other sizes and numbers -----------------------------------------------------------------------------------
+def other_calls(case: Case, types: Sequence[str], orders: int) -> int | str:
+    """A call amid calls of other sizes, and with other numbers, as rates that fall have, gives what it gives alone.
 
-    The first plan of a composite is made for its numbers, a second one for any.
+    The first plan of a composite is made for its sizes and numbers, a second one for any.
     """
-    numbers = numbers_of(case.op, case.attrs)
-    if not numbers or not case.op.planned or case.device is not None:
+    if not case.op.planned or case.device is not None:
         return 0
-    count = 0
-    for dtype in c.among(types, "float32", "float64", "float16") or types[:1]:
-        values = case.sample(dtype)
+    count, most = 0, orders
+    for dtype in c.among(types, "float32", "float16") or types[:1]:
+        values, orders = case.sample(dtype), 0 if dtype == "float16" else most
         traced.forget()
         alone = _with_gradients(case, values, orders)
         traced.forget()
-        others = [_with_numbers(case, {n: _near(v, k) for n, v in numbers.items()}) for k in (1, -1, 2)]
-        count += sum([_runs(other, values, orders) for other in others]) > 1
+        count += sum([_runs(other, dtype, orders) for other in _others(case)]) > 1
         for (what, got), (_, want) in zip(_with_gradients(case, values, orders), alone, strict=True):
-            c.identical(f"{dtype}, after calls with other numbers than {numbers}: {what}", got, want)
+            c.identical(f"{dtype}, after calls of other sizes and numbers: {what}", got, want)
     return count
 
 
+def _others(case: Case) -> Iterator[Case]:
+    """Yield calls like that of a case: of sizes that are equal where its are, and of numbers near its."""
+    numbers = numbers_of(case.op, case.attrs)
+    sizes = sorted({d for shape in case.shapes for d in shape if d > 1})
+    for k in (1, 2):
+        if sizes:
+            larger = {d: d + i + k for i, d in enumerate(sizes)}
+            yield case.where([tuple([larger.get(d, d) for d in shape]) for shape in case.shapes])
+    for k in (1, -1, 2) if numbers else ():
+        other = copy(case)
+        other.attrs = case.attrs.replaced(**{n: _near(v, k) for n, v in numbers.items()})
+        yield other
+
+
 def _near(value: float, k: int) -> float:
-    """Return another number: of a whole one, another whole one first."""
+    """Return another number: of a whole one, another whole one."""
     return value + k if value == int(value) and abs(value) > 2 else value * (1 + k / 16) if value else k / 16
 
 
-def _with_numbers(case: Case, numbers: dict[str, float]) -> Case:
-    other = copy(case)
-    other.attrs = case.attrs.replaced(**numbers)
-    return other
-
-
-def _runs(case: Case, values: list, orders: int) -> bool:
+def _runs(case: Case, dtype: str, orders: int) -> bool:
     try:
-        _with_gradients(case, values, orders)
-    except MXNetError:
+        _with_gradients(case, case.aside().sample(dtype), orders)
+    except (MXNetError, c.Mismatch, ValueError):  # sizes that the operator, or the record, does not have
         return False
     return True
 

@@ -14,6 +14,7 @@ from .. import dtypes
 from ..errors import MXNetError, OpTypeError, OpValueError, translated
 from ..opdef import Elementwise, infer
 from ..opdef.params import Bad, parse_shape
+from ..opdef.symbolic import Values, concrete
 from ..shape_mode import numpy_shape
 from .ir import Entry, Graph, Node, describe
 
@@ -373,6 +374,11 @@ class Known:
 
     def put(self, node: Node, shapes: list, types: list[int]) -> None:
         self._of[node] = (shapes, types)
+
+    def completed(self, node: Node, values: Values) -> tuple[list, list[int]]:
+        """Return the shapes and types of a node for the sizes of one call."""
+        shapes, types = self._of[node]
+        return concrete(list(shapes), values), types
 
     def answer(self, node: Node) -> tuple[list, list] | None:
         """Return the outputs' shapes and types that follow from a node's inputs; None while one is not known.

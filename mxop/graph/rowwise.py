@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from .. import dtypes
-from ..formula import Expr, const, input_, keys_of, substitute
+from ..formula import Expr, input_, keys_of, substitute
 from ..opdef import Elementwise, Kernel, Reduction, contiguous_strides, infer
+from ..opdef.symbolic import leaf_of
 from .formulas import seeks_equals, specialised
 from .infer import Known
 from .ir import Entry, Graph, Node
@@ -204,7 +205,7 @@ def _reduction(node: Node, known: Known, turn: Turn) -> Step | None:
     space = turn(space)
     last = None
     if final is not None:
-        last = substitute(final.roots, {input_(1): const(float(prod(space[n:])))})[0]
+        last = substitute(final.roots, {input_(1): leaf_of(prod(space[n:]))})[0]
     return _of_rows(node, known, turn, n, map_.roots, op.combine_of(node.attrs).name, last, op.wide)  # type: ignore[union-attr]
 
 
@@ -224,7 +225,7 @@ def _columns(
 ) -> Step | None:
     """Return a sum, or mean, over the first `n` dimensions, if there are enough rows, and these are neither short nor long."""
     space = known.shape(node.inputs[0])
-    final = input_(0) / const(float(prod(space[:n]))) if divided else None
+    final = input_(0) / leaf_of(prod(space[:n])) if divided else None
     while n and space[n - 1] == 1:
         n -= 1
     enough = prod(space[:n]) >= FEWEST_ROWS and SHORTEST_SUMS <= prod(space[n:]) <= LONGEST_SUMS
@@ -268,7 +269,7 @@ def _divided(node: Node, known: Known, turn: Turn) -> Step | None:
     space, like = known.shape(node.inputs[0]), known.shape(node.inputs[1])
     axes = infer.reduced_axes("_divide_by_count", node.attrs["axis"], node.attrs["exclude"], len(like))
     count = max(prod([like[a] for a in axes]), 1)
-    return Step((Read(node.inputs[0], turn(space)),), (input_(0) / const(float(count)),), turn(space))
+    return Step((Read(node.inputs[0], turn(space)),), (input_(0) / leaf_of(count),), turn(space))
 
 
 def _view(node: Node, known: Known, turn: Turn) -> Step | None:

@@ -1,4 +1,4 @@
-"""Numeric parameters as inputs of a graph: where a plan is made for any numbers, operators read them from arrays."""
+"""Numeric parameters as inputs of a graph: where a plan is made for any numbers, formulas read them from arrays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
-from ..opdef import Attrs, Composite, Elementwise, Operator, may_be_operands, with_operands
+from ..opdef import Attrs, Composite, Elementwise, Kernel, Operator, Reduction, may_be_operands, with_operands
 from ..opdef.symbolic import SymbolicNumber
 from .ir import Entry, Node, variable
 
@@ -19,25 +19,24 @@ def has_numbers(attrs: Attrs) -> bool:
 def numbers_as_inputs(
     op: Operator, inputs: list[Entry], attrs: Attrs, specs: Any
 ) -> tuple[Operator, list[Entry], Attrs]:
-    """Return a call whose numbers are inputs, as far as its operator allows; the values of others are read.
+    """Return a call whose numbers are inputs, as far as its operator allows.
 
-    A composite keeps them: its function is told.  `specs` are those of the graph that is being built, None where it is made
-    for inference alone.
+    A composite keeps them: its function is told; and so do kernels, for which they are filled in.  `specs` are those of the
+    graph that is being built, None where it is made for inference alone.
     """
-    if isinstance(op, Composite):
+    if isinstance(op, (Composite, Kernel, Reduction)):
         return op, inputs, attrs
     numbers = {n: v for n, v in zip(attrs.names, attrs.values_, strict=True) if type(v) is SymbolicNumber}
+    if not isinstance(op, Elementwise):
+        return op, inputs, attrs.replaced(**{n: v.read() for n, v in numbers.items()})
     types = [dtypes.UNKNOWN if specs is None else specs(e)[1] for e in inputs]
-    taken = ()
-    if isinstance(op, Elementwise):
-        may = may_be_operands(op, attrs, len(inputs), types)
-        taken = tuple(n for n in numbers if n in may)
-    attrs = attrs.replaced(**{n: v.read() for n, v in numbers.items() if n not in taken})
+    may = may_be_operands(op, attrs, len(inputs), types)
+    taken = tuple(n for n in numbers if n in may)
     if not taken:
         return op, inputs, attrs
-    found = with_operands(op, taken)  # type: ignore[arg-type]
+    found = with_operands(op, taken)
     rest = Attrs(found.spec.in_attrs, tuple([attrs[n] for n in found.spec.in_attrs]))
-    code = _data_type(op, attrs, types)  # type: ignore[arg-type]
+    code = _data_type(op, attrs, types)
     return found, [*inputs, *((_input_of(numbers[n], code), 0) for n in taken)], rest
 
 
@@ -50,12 +49,11 @@ def _input_of(number: SymbolicNumber, code: int) -> Node:
     """Return the variable of a number in a type."""
     if code == dtypes.UNKNOWN:
         return variable("number")
-    inputs = number.trace.inputs
-    found = inputs.get((number.key, code))
+    found = number.trace.inputs.get((number.text, code))
     if found is None:
         if number.trace.closed:
             raise RuntimeError("a number became an input after its graph was made")
-        found = inputs[number.key, code] = variable(repr(number)), number
+        found = number.trace.inputs[number.text, code] = variable(repr(number)), number
     return found[0]
 
 

@@ -209,7 +209,7 @@ def as_shape(value: Any) -> tuple[int | None, ...]:
 def _size(value: Any) -> int:
     if isinstance(value, bool):
         raise TypeError
-    return operator.index(value)
+    return value if type(value) is SymbolicNumber and value.whole else operator.index(value)
 
 
 def _parse_any(value: Any) -> Any:
@@ -228,7 +228,7 @@ def parse_shape(value: Any) -> tuple[int | None, ...]:
         except Bad:
             raise Bad("a tuple of integers") from None
     found = as_shape(value)
-    if not all(v is None or -(2**63) <= v < 2**63 for v in found):
+    if not all(v is None or type(v) is SymbolicNumber or -(2**63) <= v < 2**63 for v in found):
         raise Bad("a tuple of integers of 64 bits")
     return found
 
@@ -376,7 +376,8 @@ class Param:
             if self.kind in _REAL and hasattr(item, "attach_grad") and ask("is_recorded")(item):
                 raise Bad("a number that is not recorded: no gradient would reach this array; make it an input of the "
                           "operator, or pass its value, x.item() or x.detach()")  # fmt: skip
-        found = value if type(value) is SymbolicNumber and self.is_number else self.parse_value(value)
+        symbolic = type(value) is SymbolicNumber and (self.is_number or (self.kind is int and value.whole))
+        found = value if symbolic else self.parse_value(value)
         if self.bounds is not None and not self.bounds.low <= found <= self.bounds.high:
             raise Bad(f"a value from {self.bounds.low} to {self.bounds.high}")
         return found

@@ -1,120 +1,231 @@
-"""Numbers that are not known yet: what a composite's function is given for its parameters where a plan is to hold for any.
+"""Numbers that are not known yet: sizes and parameters, where what is made of them is to hold for any.
 
-Arithmetic with such a number gives another.  Whatever asks for its value (a comparison, ``float(number)``) gets the answer for
-the value of this call, and the question is noted as a *guard*: what was made holds for the values for which all answers are the
-same.
+Arithmetic with such a number gives another.  Whatever asks for a value (a comparison, ``float(n)``, ``range(n)``) gets the answer
+for the value of this call, and the question is noted as a *guard*: what was made holds for all values with the same answers.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import RLock
 from typing import Any
 
 from ..errors import MXNetError
+from ..formula import Expr, const, param, substitute
 
 Values = Mapping[str, float]
+_serials = itertools.count()
+
+#: How Python writes a function of numbers.
+_WRITTEN: dict[Callable, str] = {
+    operator.add: "({} + {})", operator.sub: "({} - {})", operator.mul: "({} * {})", operator.truediv: "({} / {})",
+    operator.floordiv: "({} // {})", operator.mod: "({} % {})", operator.pow: "({} ** {})", operator.neg: "(-{})",
+    operator.abs: "abs({})", operator.lt: "{} < {}", operator.le: "{} <= {}", operator.gt: "{} > {}", operator.ge: "{} >= {}",
+    operator.eq: "{} == {}", operator.ne: "{} != {}", operator.truth: "bool({})", repr: "repr({})",
+}  # fmt: skip
+_WHOLE = (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.neg, operator.abs)
+
+
+class Guards:
+    """What was asked of the numbers of a call: expressions, and what they were found to be."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+        self.asked: dict[str, Any] = {}
+        self.names: set[str] = set()  # of the numbers that it was about
+        self._check: Callable | None = None
+
+    def note(self, text: str, operands: tuple, answer: Any) -> None:
+        """Note a question about numbers, and its answer."""
+        self.asked[text] = answer
+        self.names.update(*[a.names for a in operands if type(a) is SymbolicNumber])
+        self._check = None
+
+    def hold(self, values: Values) -> bool:
+        """Tell whether all answers are the same for other values, once all has been asked; False where one is missing."""
+        if self._check is None:
+            asked = [f"({text}) == {answer!r}" for text, answer in self.asked.items()]
+            self._check = self.trace.compiled(" and ".join(asked) or "True", self.names)
+        try:
+            return self._check(**values)
+        except (MXNetError, ArithmeticError, ValueError, TypeError):  # which the call shall meet itself
+            return False
 
 
 class Trace:
-    """What was asked of the numbers of one call.
+    """The numbers of one call, and what was asked of them.
 
     Parameters
     ----------
     values : dict of str to float
-        Parameters, and their values in the call.
+        The numbers, by names that are Python's, and their values in the call.
+    sizes : dict of str to int
+        Those that are whole in any call.
 
     Attributes
     ----------
-    guards : dict
-        What was asked: the question as a function of the values, and its answer.
+    numbers : dict of str to SymbolicNumber
+    sizes : dict of str to int
+    guards : Guards
+    leaves : dict
+        Numbers in formulas: the leaves that stand for them.
     inputs : dict
         For the numbers that became inputs of a graph, and their type codes: the variable, and the number.
     """
 
-    def __init__(self, values: Values):
-        self.guards: dict[tuple, tuple[Callable[[Values], Any], Any]] = {}
+    def __init__(self, values: Values, sizes: Mapping[str, int] | None = None):
+        self.guards = Guards(self)
+        self.leaves: dict[Expr, SymbolicNumber] = {}
         self.inputs: dict[tuple, tuple[Any, SymbolicNumber]] = {}
-        self._numbers: dict[tuple, SymbolicNumber] = {}
         self.closed = False
-        self.numbers = {name: self._number((name,), operator.itemgetter(name), v) for name, v in values.items()}
+        self.sizes = dict(sizes or {})
+        self.serial = next(_serials)
+        self._asked: dict[str, tuple] = {}  # all that was ever asked, whose answers may have been kept
+        self._scope: dict[str, Any] = {}  # what expressions name besides
+        self._numbers: dict[str, SymbolicNumber] = {}
+        self._lock = RLock()
+        self.numbers = {name: self._number(name, v, frozenset([name]), False) for name, v in values.items()}
+        self.numbers |= {name: self._number(name, v, frozenset([name]), True) for name, v in self.sizes.items()}
 
-    def _number(self, key: tuple, compute: Callable[[Values], Any], value: Any) -> SymbolicNumber:
-        found = self._numbers.get(key)
-        return self._numbers.setdefault(key, SymbolicNumber(self, key, compute, value)) if found is None else found
+    def _number(self, text: str, value: Any, names: frozenset[str], whole: bool) -> SymbolicNumber:
+        found = self._numbers.get(text)
+        return self._numbers.setdefault(text, SymbolicNumber(self, text, value, names, whole)) if found is None else found
 
-    def made(self, function: Callable, operands: tuple, value: Any) -> SymbolicNumber:
+    def made(self, function: Callable, operands: tuple, value: Any) -> Any:
         """Return the number that a function makes of numbers."""
-        return self._number(*_applied(function, operands), value)
+        whole = function in _WHOLE and all(a.whole if type(a) is SymbolicNumber else type(a) is int for a in operands)
+        if whole and (simpler := _simpler(function, operands)) is not None:
+            return simpler
+        text = self._product(operands) if whole and function is operator.mul else self._written(function, operands)
+        names = frozenset().union(*[a.names for a in operands if type(a) is SymbolicNumber])
+        return self._number(text, value, names, whole)
 
     def asked(self, function: Callable, operands: tuple, answer: Any) -> Any:
         """Note a question, and return its answer."""
+        text = self._written(function, operands)
         if self.closed:
             raise RuntimeError("a number was asked for its value after all that depends on it was made")
-        key, compute = _applied(function, operands)
-        self.guards[key] = compute, answer
+        self._asked[text] = operands, answer
+        self.guards.note(text, operands, answer)
         return answer
+
+    @contextmanager
+    def asking_more(self, guards: Guards | None = None) -> Iterator[Guards]:
+        """Within the block, let more be made of the numbers.
+
+        The guards are what is asked there, and what was asked ever before (unless some are given): answers may have been kept.
+        """
+        with self._lock:
+            before, self.guards, self.closed = self.guards, guards or Guards(self), False
+            for text, (operands, answer) in self._asked.items() if guards is None else ():
+                self.guards.note(text, operands, answer)
+            try:
+                yield self.guards
+            finally:
+                self.guards, self.closed = before, True
+
+    def _product(self, operands: tuple) -> str:
+        """Write a product of whole numbers in one way, in whatever order it was made."""
+        count, factors = 1, []
+        for a in operands:
+            count *= a.count if type(a) is SymbolicNumber else a
+            factors += a.factors if type(a) is SymbolicNumber else []
+        return f"({' * '.join([*([str(count)] if count != 1 else []), *sorted(factors)])})"
+
+    def _written(self, function: Callable, operands: tuple) -> str:
+        written = _WRITTEN.get(function)
+        if written is None:
+            written = f"{self._named(function)}({', '.join(['{}'] * len(operands))})"
+        return written.format(*map(self._operand, operands))
+
+    def _operand(self, a: Any) -> str:
+        if type(a) is SymbolicNumber:
+            return a.text
+        return f"({a!r})" if type(a) in (int, float, bool) and math.isfinite(a) else self._named(a)
+
+    def _named(self, value: Any) -> str:
+        name = next((n for n, v in self._scope.items() if v is value), f"_{len(self._scope)}")
+        self._scope[name] = value
+        return name
+
+    def compiled(self, text: str, names: Iterable[str]) -> Callable[..., Any]:
+        """Return an expression as a function of the numbers that it is made of, and of others, by name."""
+        return eval(f"lambda {', '.join([*names, '**_'])}: {text}", self._scope)  # written here, of numbers and their names
 
     def computed(self, values: Values) -> tuple:
         """Return the inputs that numbers became, for other values, with their type codes."""
-        return tuple([(number.compute(values), code) for (_, code), (_, number) in self.inputs.items()])
+        return tuple([(number.at(values), code) for (_, code), (_, number) in self.inputs.items()])
 
     def holds(self, values: Values) -> bool:
-        """Tell whether all answers are the same for other values, and all inputs can be computed."""
+        """Tell whether what was made holds for other values, and all inputs can be computed."""
         try:
             self.computed(values)
-            return all([compute(values) == answer for compute, answer in self.guards.values()])
-        except (MXNetError, ArithmeticError, ValueError, TypeError):  # such as a division by 0, which the function shall meet itself
+        except (MXNetError, ArithmeticError, ValueError, TypeError):
             return False
+        return self.guards.hold(values)
 
 
-def _applied(function: Callable, operands: tuple) -> tuple[tuple, Callable[[Values], Any]]:
-    """Return a name for a function of operands, and the function of the values of the parameters that it is."""
-    symbolic = [type(a) is SymbolicNumber for a in operands]
-    key = function, *[a.key if s else (type(a), repr(a)) for a, s in zip(operands, symbolic, strict=True)]
-    of_each = [a.compute if s else None for a, s in zip(operands, symbolic, strict=True)]
-
-    def compute(values: Values) -> Any:
-        return function(*[a if f is None else f(values) for a, f in zip(operands, of_each, strict=True)])
-
-    return key, compute
-
-
-def _exactly(value: float) -> str:
-    """Return a text that tells numbers apart, 0.0 and -0.0 included."""
-    return repr(value)
+def _simpler(function: Callable, operands: tuple) -> Any:
+    """Return what 0 and 1 do to whole numbers; None where the result is another number."""
+    if len(operands) != 2:
+        return None
+    a, b = operands
+    if function is operator.mul and 1 in (one := [x if type(x) is int else None for x in operands]):
+        return b if one[0] == 1 else a
+    if function is operator.mul and 0 in one:
+        return 0
+    if function is operator.add and type(a) is int and a == 0:
+        return b
+    if function in (operator.add, operator.sub) and type(b) is int and b == 0:
+        return a
+    return a if function is operator.floordiv and type(b) is int and b == 1 else None
 
 
 class SymbolicNumber:
     """A number of a call, or one that is made of such.
 
-    It is no float, for then functions of C would read its value without asking.
+    It is no float and no int, for then functions of C would read its value without asking.
 
     Attributes
     ----------
     trace : Trace
-    key : tuple
-        Equal for numbers that are made in the same way.
-    compute : callable
-        Its value as a function of those of the parameters.
+    text : str
+        The expression that it is.
     value : float or int
         In this call.
+    names : frozenset of str
+        The numbers of the call that it depends on.
+    whole : bool
+        Whether it is an integer in any call.
     """
 
-    __slots__ = ("compute", "key", "trace", "value")
+    __slots__ = ("_compute", "count", "factors", "names", "text", "trace", "value", "whole")
 
-    def __init__(self, trace: Trace, key: tuple, compute: Callable[[Values], Any], value: Any):
-        self.trace, self.key, self.compute, self.value = trace, key, compute, value
+    def __init__(self, trace: Trace, text: str, value: Any, names: frozenset[str], whole: bool):
+        self.trace, self.text, self.value, self.names, self.whole = trace, text, value, names, whole
+        self._compute: Callable | None = None
+        parts = text[1:-1].split(" * ") if whole and " * " in text and "(" not in text[1:-1] else [text]
+        self.count = int(parts[0]) if parts[0].isdigit() else 1  # of a product: the constant factor, and the others
+        self.factors = parts[1:] if parts[0].isdigit() else parts
 
     @property
     def __class__(self) -> type:  # type: ignore[override]
-        """What it stands for: composites may ask whether a parameter is a number."""
+        """What it stands for: functions may ask whether a parameter is a number."""
         return type(self.value)
+
+    def at(self, values: Values) -> Any:
+        """Return its value for values of the numbers of a call."""
+        if self._compute is None:
+            self._compute = self.trace.compiled(self.text, self.names)
+        return self._compute(**values)
 
     def read(self) -> Any:
         """Return the value; what is made of it holds for no other."""
-        self.trace.asked(_exactly, (self,), _exactly(self.value))
+        self.trace.asked(repr, (self,), repr(self.value))
         return self.value
 
     def _make(self, function: Callable, *operands: Any) -> Any:
@@ -144,6 +255,8 @@ class SymbolicNumber:
     def __rmod__(self, other: Any) -> Any: return self._make(operator.mod, other, self)
     def __pow__(self, other: Any) -> Any: return self._make(operator.pow, self, other)
     def __rpow__(self, other: Any) -> Any: return self._make(operator.pow, other, self)
+    def __divmod__(self, other: Any) -> Any: return self // other, self % other
+    def __rdivmod__(self, other: Any) -> Any: return other // self, other % self
     def __neg__(self) -> Any: return self._make(operator.neg, self)
     def __pos__(self) -> Any: return self
     def __abs__(self) -> Any: return self._make(operator.abs, self)
@@ -151,7 +264,7 @@ class SymbolicNumber:
     def __le__(self, other: Any) -> Any: return self._ask(operator.le, self, other)
     def __gt__(self, other: Any) -> Any: return self._ask(operator.gt, self, other)
     def __ge__(self, other: Any) -> Any: return self._ask(operator.ge, self, other)
-    def __ne__(self, other: Any) -> Any: return self._ask(operator.ne, self, other)
+    def __ne__(self, other: Any) -> Any: return False if self is other else self._ask(operator.ne, self, other)
     def __bool__(self) -> bool: return self._ask(operator.truth, self)
     def __float__(self) -> float: return float(self.read())
     def __int__(self) -> int: return int(self.read())
@@ -159,14 +272,47 @@ class SymbolicNumber:
     def __str__(self) -> str: return str(self.read())
     # fmt: on
 
+    def __index__(self) -> int:
+        if not isinstance(self.value, int):
+            raise TypeError(f"{type(self.value).__name__!r} object cannot be interpreted as an integer")
+        return self.read()
+
     def __eq__(self, other: object) -> Any:
         return True if self is other else self._ask(operator.eq, self, other)
 
     def __hash__(self) -> int:
-        return id(self)  # parameters are keys; who finds a number so has found this one
+        return id(self)  # shapes and parameters are keys; numbers that are made in the same way are one
 
     def __repr__(self) -> str:
-        return f"<number {self.key[0] if len(self.key) == 1 else 'computed'}>"
+        return f"<{self.text} of call {self.trace.serial}>"  # texts are keys, too: no other number has this one
+
+
+def concrete(value: Any, values: Values) -> Any:
+    """Return a value, or a tuple or list of such, with the numbers in it computed that these values say."""
+    if type(value) is SymbolicNumber:
+        return value.at(values) if value.names <= values.keys() else value
+    if type(value) in (tuple, list):
+        found = [concrete(v, values) for v in value]
+        if all(map(operator.is_, found, value)):
+            return value
+        return tuple(found) if type(value) is tuple else found
+    return value
+
+
+def leaf_of(number: Any) -> Expr:
+    """Return a number as a leaf of a formula."""
+    if type(number) is not SymbolicNumber:
+        return const(float(number))
+    leaf = param(number.text)
+    number.trace.leaves[leaf] = number
+    return leaf
+
+
+def with_constants(roots: tuple[Expr, ...], trace: Trace, values: Values) -> tuple[Expr, ...]:
+    """Return formulas with the numbers of one call as constants."""
+    if not trace.leaves:
+        return roots
+    return tuple(substitute(roots, {leaf: const(float(n.at(values))) for leaf, n in trace.leaves.items()}))
 
 
 def computed(function: Callable[..., float], *numbers: Any) -> Any:
@@ -190,4 +336,4 @@ def numbers_of(op: Any, attrs: Any) -> dict[str, float]:
     return {name: v for name, v in found.items() if v is not None and math.isfinite(v)}
 
 
-__all__ = ["SymbolicNumber", "Trace", "computed", "numbers_of"]
+__all__ = ["Guards", "SymbolicNumber", "Trace", "computed", "concrete", "leaf_of", "numbers_of", "with_constants"]

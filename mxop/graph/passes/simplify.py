@@ -10,12 +10,11 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-import numpy as np
-
 from ... import dtypes
 from ...formula import input_
 from ...opdef import Elementwise, Kernel, contiguous_strides, registry
 from ...opdef.elementwise import BackwardOperator
+from ...opdef.infer import broadcast_shape
 from ...opdef.infer import known as is_known
 from ..constants import fill_of
 from ..formulas import specialised
@@ -143,7 +142,7 @@ class Simplify(Rewriting):
             op is None
             or inputs == node.inputs
             or not all(map(is_known, shapes))
-            or shapes[0] != np.broadcast_shapes(*shapes[1:])
+            or shapes[0] != broadcast_shape(op.name, node.input_names(), shapes[1:])
         ):
             return None
         new = Node(op, node.attrs, inputs, node.name, None, node.source, node.order)
