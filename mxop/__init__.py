@@ -50,7 +50,7 @@ def _rule_reads(*arguments):
 
 
 def _make_plan(*arguments):
-    from .graph.traced import make_plan
+    from .graph.patterns import make_plan
 
     return make_plan(*arguments)
 
@@ -62,7 +62,7 @@ def _run_in_float32(*arguments):
 
 
 def _planned(on):
-    from .graph.traced import planned
+    from .graph.patterns import planned
 
     return planned(on)
 

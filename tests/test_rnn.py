@@ -9,7 +9,7 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd, sym
-from mxop.graph.traced import planned
+from mxop.graph import planned
 from mxop.records.rnn import rnn as reference
 
 CASES = json.loads(mxnet_rnn.DATA.read_text(encoding="utf-8"))

@@ -5,11 +5,12 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-from mxop._core.plans import MOST, forget, kept
+from mxop._core.plans import MOST, kept
 
 import mxop as mx
 from mxop import autograd, nd
 from mxop.graph import planned
+from mxop.graph.patterns import forget
 from mxop.op import composite, kernel
 from mxop.opdef import registry
 

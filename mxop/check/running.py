@@ -11,7 +11,7 @@ import numpy as np
 from .. import autograd, context
 from .._kernels import interp, team
 from ..errors import MXNetError
-from ..graph import traced
+from ..graph import patterns
 from ..graph.expand import expand
 from ..graph.ir import Graph, Node, variable
 from ..graph.specs import Specs
@@ -80,9 +80,9 @@ def other_calls(case: Case, types: Sequence[str], orders: int) -> int | str:
     count, most = 0, orders
     for dtype in c.among(types, "float32", "float16") or types[:1]:
         values, orders = case.sample(dtype), 0 if dtype == "float16" else most
-        traced.forget()
+        patterns.forget()
         alone = _with_gradients(case, values, orders)
-        traced.forget()
+        patterns.forget()
         count += sum([_runs(other, dtype, orders) for other in _others(case)]) > 1
         for (what, got), (_, want) in zip(_with_gradients(case, values, orders), alone, strict=True):
             c.identical(f"{dtype}, after calls of other sizes and numbers: {what}", got, want)

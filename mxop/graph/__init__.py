@@ -48,7 +48,7 @@ __all__ = [
 _LATER = {
     "Executor": "executor",
     "compiled": "traced",
-    "planned": "traced",
+    "planned": "patterns",
     "Computation": "functions",
     "computation": "functions",
     "deriv": "functions",

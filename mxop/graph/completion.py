@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
+from typing import TypeVar
 
-from ..opdef import Attrs
+from ..opdef import Attrs, Operator
 from ..opdef.symbolic import Trace, Values, concrete, with_constants
 from .fuse import Fused
 from .infer import Known
 from .ir import Graph, Node
 from .stages import Strip
+
+Op = TypeVar("Op", bound=Operator)
 
 
 def completed(graph: Graph, known: Known, trace: Trace, values: Values) -> tuple[Graph, Known]:
@@ -46,14 +48,21 @@ def _completed_node(node: Node, new: dict[Node, Node], trace: Trace, values: Val
     return node.replaced(inputs, op=op, attrs=attrs, control=control)
 
 
+def _again(op: Op) -> Op:
+    """Return an operator object like another: operators are not copied otherwise, for they are what they are by identity."""
+    new = object.__new__(type(op))
+    new.__dict__.update(op.__dict__)
+    return new
+
+
 def _completed_fused(op: Fused, trace: Trace, values: Values) -> Fused:
-    new = copy(op)
+    new = _again(op)
     new.roots, new.shape = with_constants(op.roots, trace, values), concrete(op.shape, values)
     return new
 
 
 def _completed_strip(op: Strip, trace: Trace, values: Values) -> Strip:
-    new = copy(op)
+    new = _again(op)
     new.stages = [
         replace(s, roots=with_constants(s.roots, trace, values), shape=concrete(s.shape, values)) for s in op.stages
     ]

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
-from ..opdef import Attrs, Composite, Elementwise, Kernel, Operator, Reduction, may_be_operands, with_operands
+from ..opdef import Attrs, Composite, Elementwise, Kernel, Operator, Reduction
+from ..opdef.operands import may_be_operands, with_operands
 from ..opdef.symbolic import SymbolicNumber
 from .ir import Entry, Node, variable
 
 
 def has_numbers(attrs: Attrs) -> bool:
     """Tell whether a parameter of a call is a number that is to be any."""
-    return any([type(v) is SymbolicNumber for v in attrs.values_])
+    return SymbolicNumber in map(type, attrs.values_)
 
 
 def numbers_as_inputs(

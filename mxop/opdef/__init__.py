@@ -10,7 +10,6 @@ from .elementwise import Elementwise, Formula, elementwise
 from .external import External
 from .kernel import Kernel, kernel
 from .loops import Loops, loops
-from .operands import may_be_operands, with_operands
 from .operator import Operator
 from .params import AnyValue, Attrs, Bound, DType, Floats, Range, Scalar, Shape
 from .parts import contiguous_strides

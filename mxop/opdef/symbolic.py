@@ -1,7 +1,8 @@
 """Numbers that are not known yet: sizes and parameters, where what is made of them is to hold for any.
 
-Arithmetic with such a number gives another.  Whatever asks for a value (a comparison, ``float(n)``, ``range(n)``) gets the answer
-for the value of this call, and the question is noted as a *guard*: what was made holds for all values with the same answers.
+Arithmetic with such a number gives another.  Whatever asks for a value (a comparison, ``float(n)``, ``range(n)``) gets the
+answer for the value of this call, and the question is noted as a *guard*: what was made holds for all values with the same
+answers.
 """
 
 from __future__ import annotations
@@ -93,7 +94,9 @@ class Trace:
 
     def _number(self, text: str, value: Any, names: frozenset[str], whole: bool) -> SymbolicNumber:
         found = self._numbers.get(text)
-        return self._numbers.setdefault(text, SymbolicNumber(self, text, value, names, whole)) if found is None else found
+        return (
+            self._numbers.setdefault(text, SymbolicNumber(self, text, value, names, whole)) if found is None else found
+        )
 
     def made(self, function: Callable, operands: tuple, value: Any) -> Any:
         """Return the number that a function makes of numbers."""
@@ -154,7 +157,9 @@ class Trace:
 
     def compiled(self, text: str, names: Iterable[str]) -> Callable[..., Any]:
         """Return an expression as a function of the numbers that it is made of, and of others, by name."""
-        return eval(f"lambda {', '.join([*names, '**_'])}: {text}", self._scope)  # written here, of numbers and their names
+        return eval(
+            f"lambda {', '.join([*names, '**_'])}: {text}", self._scope
+        )  # written here, of numbers and their names
 
     def computed(self, values: Values) -> tuple:
         """Return the inputs that numbers became, for other values, with their type codes."""

@@ -1,0 +1,510 @@
+"""Plans: graphs that are prepared for shapes, types and numbers, and run on whatever arrays come.
+
+Composites that are called on arrays run this way, and functions marked with :func:`mxop.graph.compiled`: the passes fuse them
+as they do in an executor.  What the first call makes has its sizes and numbers as constants.  For a second call like it with
+others, a :class:`Pattern` is made in which they are symbolic; from then on it is completed for each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from typing import Any
+from weakref import WeakValueDictionary
+
+from .._core import core, plans
+from ..errors import MXNetError, translated
+from ..memo import keep
+from ..opdef import Attrs, Composite, External, Operator
+from ..opdef.symbolic import Guards, SymbolicNumber, Trace, Values, concrete, numbers_of
+from ..shape_mode import numpy_shape
+from .calls import replayed
+from .completion import completed, may_be_completed, with_values
+from .epoch import on_epoch
+from .garbage import collected_later
+from .infer import Known
+from .ir import Graph, Node, variable
+from .lowering import Lowered, lower_inference, lower_training, optimized
+from .passes import of_stage, run_passes, selected
+from .plan import Phase, Result, phases_of
+from .schedule import Buffers, build
+from .symbolic import has_numbers
+
+
+class _Ready(plans.Prepared):
+    """The calls of a plan, prepared for stand-ins, and what they need besides."""
+
+    def __init__(self, plan: Plan):
+        table = core.Places(gpu=plan.place)
+        lowered, graph, known = plan.pattern.lowered, plan.graph, plan.known
+        inputs = [table.stand_in(shape, code) for shape, code in plan.specs]
+        self.results = [table.stand_in(*spec) for spec in plan.outputs]
+        heads = [None if h is None else table.stand_in(*concrete(lowered.given[h], plan.values)) for h in lowered.heads]
+        self.grads = [table.stand_in(*plan.specs[i]) for i in plan.sought]
+        bound = dict(zip(plan.pattern.variables, inputs, strict=True))
+        bound |= {h: a for h, a in zip(lowered.heads, heads, strict=True) if h is not None}
+        forward, backward = phases_of(graph, lowered.n_forward)
+        made = graph.outputs[: lowered.n_outputs]
+        phases = [Phase(forward, [Result(e, a) for e, a in zip(made, self.results, strict=True)])]
+        if plan.sought:
+            late = graph.outputs[lowered.n_forward :]
+            phases.append(Phase(backward, [Result(e, a) for e, a in zip(late, self.grads, strict=True)]))
+        buffers = Buffers(table, next(iter([*inputs, *self.results]), None))
+        schedules, memory = build(phases, known, bound, buffers, bool(of_stage(plan.pattern.passes, "plan")))
+        self.buffers, self.carried = buffers.sizes, memory.carried()
+        parts = []
+        for schedule in schedules:
+            places = core.Places()
+            places.note(schedule.calls)
+            parts.append((places, schedule.calls))
+        self.needed = parts[-1][0].used()  # which arrays the last part points into
+        self.used = self.needed.union(*(places.used() for places, _ in parts))
+        super().__init__(parts)
+
+
+class _NoPlan(MXNetError):
+    """What runs operator by operator, whatever its sizes and numbers are."""
+
+
+class Pattern:
+    """A graph that is ready to be scheduled, for inputs of certain types, and of certain sizes or of any.
+
+    Parameters
+    ----------
+    source : Graph
+    variables : sequence of Node
+        Those that the inputs are values of.
+    specs : tuple of (shape, type code)
+    sought : tuple of int
+        Inputs whose gradients are wanted.
+    is_train : bool
+        What operators are told.
+    described : callable
+        ``described()`` returns what is called and the names of its inputs, for messages.
+    n_visible : int
+        How many outputs a call of the operator returns.
+    shown : list of (int or None), optional
+        For each output of the operator, which output of the graph it is.
+    draws : bool, default False
+        Whether random numbers may be drawn: for what has no gradient, and lies on the CPU's device number 0.
+    gpu : int
+        Number of the GPU on which the inputs lie; -1 for the CPU.
+    trace : Trace, optional
+        Of the numbers that are symbolic: sizes, and parameters.  Parameters that became inputs are the last ones.
+    derived : bool, default False
+        Whether these are among the inputs already, for the pattern is a :class:`Derivative` of another.
+    """
+
+    @collected_later()
+    def __init__(
+        self,
+        source: Graph,
+        variables: Sequence[Node],
+        specs: tuple,
+        sought: tuple[int, ...],
+        is_train: bool,
+        described: Callable,
+        n_visible: int = 1,
+        shown: list | None = None,
+        draws: bool = False,
+        gpu: int = -1,
+        trace: Trace | None = None,
+        derived: bool = False,
+    ):
+        self.source, self.variables, self.specs, self.sought = source, variables, specs, sought
+        self.is_train, self.described, self.draws, self.place, self.trace = is_train, described, draws, gpu, trace
+        self.n_visible, self.shown, self.passes = n_visible, shown, selected()
+        self.form: Callable | None = None
+        # Once: what runs forward and what runs backward may have been prepared by two threads, and share their buffers.
+        self.lowered = self.lower()
+        if trace is not None and not derived:
+            self._take_numbers(trace)
+        self.graph, self.known = optimized(self.lowered, self.passes, gpu < 0)
+        if trace is not None:
+            trace.closed = True
+            if not may_be_completed(self.graph):
+                raise MXNetError("an operator keeps its sizes to itself")
+        self._plans: WeakValueDictionary[tuple, Plan] = WeakValueDictionary()  # whoever calls them keeps them
+        self.derivatives: dict[tuple, tuple[Guards, Pattern] | None] = {}
+
+    def lower(self, absent: tuple[int, ...] = (), source: Graph | None = None, specs: tuple = ()) -> Lowered:
+        """Return the graph before the passes, with gradients of all outputs but the `absent`.
+
+        Source and shapes may be given, for certain sizes.
+        """
+        given = dict(zip(self.variables, specs or self.specs, strict=True))
+        source = self.source if source is None else source
+        known = Known.solve(source, dict(given))
+        source = run_passes(source, known, of_stage(self.passes, "symbol"))
+        if self.sought:
+            lowered = lower_training(source, given, [self.variables[i] for i in self.sought], self.is_train, absent)
+        else:
+            lowered = lower_inference(source, given, self.is_train)
+        for op in [n.op for n in lowered.graph.nodes if n.op is not None]:
+            if op.aux or (op.stateful if op.repeatable else not self.draws):
+                raise _NoPlan("a plan holds functions only")
+            if isinstance(op, External) and self.place >= 0:
+                raise _NoPlan("a plan for a GPU holds kernels only")
+        for head, entry in zip(lowered.heads, source.outputs, strict=False):
+            if head is not None:
+                lowered.given[head] = known.shape(entry), known.dtype(entry)
+        if self.trace is not None:
+            lowered.given.update({v: ((), code) for (_, code), (v, _) in self.trace.inputs.items()})
+        return lowered
+
+    def _take_numbers(self, trace: Trace) -> None:
+        """Let what became of the numbers be the last inputs."""
+        again = self.lowered.again
+        if again is not None and any(isinstance(n.op, Composite) and has_numbers(n.attrs) for n in again.nodes):
+            raise MXNetError("a gradient rule of its own may read the numbers when it is differentiated")
+        self.variables = [*self.variables, *(v for v, _ in trace.inputs.values())]
+        self.specs = (*self.specs, *(((), code) for _, code in trace.inputs))
+        name, names = self.described()
+        names = [*names, *(repr(number) for _, number in trace.inputs.values())]
+        self.described = lambda: (name, names)
+
+    def plan(self, values: Values) -> Plan:
+        """Return the plan for sizes and numbers of a call."""
+        of = tuple(values.values())
+        found = self._plans.get(of)
+        if found is None:
+            found = self._plans[of] = Plan(self, values)
+        return found
+
+    def call(self, values: Values) -> tuple[Plan, tuple]:
+        """Return the plan for sizes and numbers of a call, and the inputs that the numbers are."""
+        if self.trace is None:
+            return self.plan({}), ()
+        return self.plan({n: values[n] for n in self.read}), self.trace.computed(values)
+
+    @cached_property
+    def read(self) -> list[str]:
+        """The numbers that a plan is made for: all sizes, and the parameters that are not inputs alone."""
+        graphs = [self.graph, *([self.lowered.again] if self.lowered.again is not None else [])]
+        numbers = [v for g in graphs for n in g.nodes for v in n.attrs.values_ if type(v) is SymbolicNumber]
+        sizes = self.trace.sizes  # type: ignore[union-attr]
+        return sorted({*sizes, *(name for v in numbers for name in v.names)})
+
+
+class Plan(plans.Plan):
+    """What runs, for inputs of certain shapes and types.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    values : dict of str to float
+        The sizes, and the numbers that are no inputs.
+    """
+
+    @collected_later()
+    def __init__(self, pattern: Pattern, values: Values):
+        self.pattern, self.values = pattern, values
+        self.graph, self.known = pattern.graph, pattern.known
+        self.specs, self.sought, self.place = pattern.specs, pattern.sought, pattern.place
+        if pattern.trace is not None:
+            self.graph, self.known = completed(self.graph, self.known, pattern.trace, values)
+            self.specs = concrete(self.specs, values)
+        made = self.graph.outputs[: pattern.lowered.n_outputs]
+        self.outputs = [(self.known.shape(e), self.known.dtype(e)) for e in made]
+        heads = [h is not None for h in pattern.lowered.heads]
+        self._first = first = _Ready(self)
+        self._derivatives: dict[tuple, Derivative] = {}
+        n = len(self.specs)
+        self.reads = [k in first.used for k in range(n)]
+        at = n + len(self.outputs) + sum(heads) + len(self.sought)  # where buffers begin in a table
+        scratch = {at + k for k in range(len(first.buffers)) if k not in first.carried}
+        super().__init__(first, first.results, heads, first.grads, first.buffers, first.needed - scratch,
+                         sorted(first.needed & scratch), self.sought, pattern.is_train, n, pattern.n_visible, pattern.shown,
+                         self.place)  # fmt: skip
+        self.form = pattern.form
+
+    def described(self) -> tuple[str, Sequence[str]]:
+        return self.pattern.described()
+
+    @collected_later()
+    def prepared_again(self) -> _Ready:
+        found = _Ready(self)
+        if (found.buffers, found.needed) != (self._first.buffers, self._first.needed):
+            raise AssertionError("a plan was prepared twice, with different buffers")
+        return found
+
+    def derivative_without(self, absent: tuple[int, ...]) -> Derivative:
+        found = self._derivatives.get(absent)
+        if found is None:
+            found = self._derivatives.setdefault(absent, Derivative(self, absent))
+        return found
+
+
+class Derivative:
+    """The gradients of a plan, a function of its inputs and head gradients: what runs where they are differentiated again.
+
+    It runs as a plan itself, so the order of a gradient is how often this was done.
+
+    Parameters
+    ----------
+    first : Plan
+        Whose gradients these are.
+    absent : tuple of int
+        Outputs without a head gradient.  They are left out: 0 times an infinite slope would be NaN.
+    """
+
+    def __init__(self, first: Plan, absent: tuple[int, ...]):
+        self.first, self.absent = first, absent
+
+    @cached_property
+    def _source(self) -> tuple[Graph, list[Node]]:
+        """The gradients, with the sizes and numbers of the first plan, and the variables that they are of."""
+        pattern, values = self.first.pattern, self.first.values
+        if pattern.trace is None:
+            return self._lowered()
+        if not self.absent:
+            graph, variables = self._lowered()
+            return with_values(graph, pattern.trace, values), variables
+        source = with_values(pattern.source, pattern.trace, {n: values[n] for n in pattern.trace.sizes})
+        with pattern.trace.asking_more(Guards(pattern.trace)) as guards:
+            lowered = pattern.lower(self.absent, source, self.first.specs)
+        if not guards.asked.items() <= pattern.trace.guards.asked.items():
+            raise MXNetError("a gradient rule asks for numbers where some outputs have no head gradient")
+        again: Graph = lowered.again  # type: ignore[assignment]
+        return with_values(again, pattern.trace, values), [*pattern.variables, *lowered.variables]
+
+    @collected_later()
+    def _lowered(self) -> tuple[Graph, list[Node]]:
+        pattern = self.first.pattern
+        lowered = pattern.lower(self.absent) if self.absent else pattern.lowered
+        return lowered.again, [*pattern.variables, *lowered.variables]  # type: ignore[return-value]
+
+    def described(self) -> tuple[str, list[str]]:
+        name, names = self.first.described()
+        heads = [k for k in range(len(self.first.outputs)) if k not in self.absent]
+        return f"_backward_{name}", [*names, *(f"head gradient {k}" for k in heads)]
+
+    @property
+    def reads(self) -> list[bool]:
+        """What is read where there is no plan; of some of it perhaps the shape alone."""
+        graph, variables = self._source
+        named = set(graph.variables)
+        return [v in named for v in variables]
+
+    def call(self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int) -> tuple[Plan, tuple]:
+        """Return the plan for inputs of certain shapes and types: those of the first, and its outputs'."""
+        pattern, values = self.first.pattern, self.first.values
+        if pattern.trace is not None:
+            key = self.absent, wanted, is_train, tuple([code for _, code in specs])
+            if key not in pattern.derivatives:
+                pattern.derivatives[key] = self._for_any(specs, wanted, is_train)
+            found = pattern.derivatives[key]
+            if found is not None and found[0].hold(values):
+                with suppress(RuntimeError, MXNetError):  # it is made for these sizes then
+                    return found[1].plan(values), ()
+        graph, variables = self._source
+        return Pattern(graph, variables, specs, wanted, is_train, self.described, gpu=gpu).plan({}), ()
+
+    def _for_any(self, specs: tuple, wanted: tuple[int, ...], is_train: bool) -> tuple[Guards, Pattern] | None:
+        """Return a pattern for all sizes of that of the first plan, and what was asked of them; None where there is none."""
+        first = self.first.pattern
+        trace, described = first.trace, self.described()
+        try:
+            with trace.asking_more() as guards:  # type: ignore[union-attr]
+                known = len(trace.inputs)  # type: ignore[union-attr]
+                graph, variables = self._lowered()
+                outputs = [(first.known.shape(e), first.known.dtype(e)) for e in first.graph.outputs]
+                symbolic = (*first.specs, *(outputs[k] for k in range(len(self.first.outputs)) if k not in self.absent))
+                if [code for _, code in symbolic] != [code for _, code in specs]:
+                    raise MXNetError("head gradients have other types than outputs")
+                found = Pattern(
+                    graph, variables, symbolic, wanted, is_train, lambda: described, trace=trace, derived=True
+                )
+                if len(trace.inputs) != known or not {*found.read} <= {*self.first.values}:  # type: ignore[union-attr]
+                    raise MXNetError("further numbers are read")
+        except (MemoryError, RecursionError):
+            raise
+        except Exception:  # whatever it is, the sizes themselves show whether it is the call's fault
+            return None
+        return guards, found
+
+    def operator_by_operator(self, arrays: list[Any]) -> list[Any]:
+        """Compute the gradients by recorded calls: a plan's own steps have no derivatives."""
+        with planned(False):
+            graph, variables = self._source
+            return replayed(core.namespace(), graph, dict(zip(variables, arrays, strict=True)))
+
+
+@contextmanager
+def planned(on: bool):
+    """Within the block, calls of composites in this thread run as plans, or operator by operator."""
+    before = plans.switch_off(not on)
+    try:
+        yield
+    finally:
+        plans.switch_off(before)
+
+
+#: What the author of a function may raise in it: operator by operator, the call then says what is wrong.
+REFUSED = (MXNetError, NotImplementedError, *translated.KINDS)
+
+
+def make_plan(
+    owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int
+) -> tuple[Plan, tuple] | None:
+    """Return the plan of a composite, a :class:`CompiledFunction` or a :class:`Derivative`; None where there can be none.
+
+    It is for arrays on a GPU of this number, or, of -1, on the CPU.  With it come the numbers that are its last inputs.
+
+    Raises
+    ------
+    MemoryError, RecursionError
+        Where there may be one at another time.
+    """
+    try:
+        if isinstance(owner, Derivative):
+            return owner.call(specs, wanted, is_train, gpu)
+        return _for_call(owner, attrs, specs, wanted, is_train, gpu)
+    except (MemoryError, RecursionError):
+        raise
+    except REFUSED:
+        return None
+
+
+class _Alike:
+    """Patterns of calls that differ in sizes and numbers alone.
+
+    Attributes
+    ----------
+    found : list of (Trace, Pattern or None)
+        What was asked of the numbers, and the pattern that follows; None where there can be none.
+    hopeless : bool
+        Whether patterns are made for each call by itself: its function has no use for symbolic numbers.
+    """
+
+    MOST = 8
+
+    def __init__(self) -> None:
+        self.found: list[tuple[Trace, Pattern | None]] = []
+        self.hopeless = False
+
+    def call(self, values: Values) -> tuple[bool, tuple[Plan, tuple] | None]:
+        """Return whether there is an answer for the sizes and numbers of a call, and the answer."""
+        for trace, pattern in self.found:
+            if trace.holds(values):
+                try:
+                    return True, None if pattern is None else pattern.call(values)
+                except (MemoryError, RecursionError):
+                    raise
+                except Exception:  # whatever it is, sizes and numbers themselves show whether it is the call's fault
+                    self.hopeless = True
+        return False, None
+
+
+_alike: dict[tuple, _Alike] = {}
+
+
+def forget() -> None:
+    """Drop all plans."""
+    plans.forget()
+    _alike.clear()
+
+
+on_epoch(forget)
+
+
+def _for_call(
+    owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int
+) -> tuple[Plan, tuple] | None:
+    """Return the plan of a call: for its sizes and numbers, or, where they are not the first of their kind, for any.
+
+    What is made for the first has them as constants.  Those that change are likely to change again.
+    """
+    numbers = numbers_of(owner, attrs) if isinstance(owner, Operator) else {}
+    shapes, sizes = _sizes_of(specs)
+    if (numbers or sizes) and gpu < 0:
+        without = attrs.replaced(**{n: type(v) for n, v in numbers.items()}) if numbers else attrs  # type: ignore[union-attr]
+        key = owner, without, shapes, wanted, is_train, numpy_shape()
+        alike = _alike.get(key)
+        if alike is None:
+            keep(_alike, key, _Alike())
+        elif not alike.hopeless:
+            values = numbers | sizes
+            known, found = alike.call(values)
+            if known:
+                return found
+            if len(alike.found) < _Alike.MOST:
+                made = _for_any(owner, attrs, specs, wanted, is_train, Trace(numbers, sizes))
+                if made is not None:
+                    alike.found.append(made)
+                    known, found = alike.call(values)
+                    if known:
+                        return found
+                alike.hopeless = True
+    return _pattern(owner, attrs, specs, wanted, is_train, gpu).call({})
+
+
+def _sizes_of(specs: tuple) -> tuple[tuple, dict[str, int]]:
+    """Return shapes and types with names of sizes, and these sizes: equal ones have one name, 0 and 1 have none."""
+    names: dict[int, Any] = {0: 0, 1: 1}
+    for d in [d for shape, _ in specs for d in shape]:
+        names.setdefault(d, f"_d{len(names)}")
+    shapes = tuple([(tuple([names[d] for d in shape]), code) for shape, code in specs])
+    return shapes, {name: d for d, name in names.items() if d > 1}
+
+
+def _for_any(
+    owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool, trace: Trace
+) -> tuple[Trace, Pattern | None] | None:
+    """Return a pattern that holds for the sizes and numbers of a call, and for others; None where there is none."""
+    names = {d: trace.numbers[name] for name, d in trace.sizes.items()}
+    symbolic = tuple([(tuple([names.get(d, d) for d in shape]), code) for shape, code in specs])
+    numbers = {n: v for n, v in trace.numbers.items() if n not in trace.sizes}
+    given = attrs.replaced(**numbers) if numbers else attrs  # type: ignore[union-attr]
+    try:
+        return trace, _pattern(owner, given, symbolic, wanted, is_train, -1, trace)
+    except (MemoryError, RecursionError):
+        raise
+    except _NoPlan:
+        return trace, None
+    except Exception:  # whatever it is, sizes and numbers themselves show whether it is the call's fault
+        return None
+
+
+def _pattern(
+    owner: Any,
+    attrs: Attrs | None,
+    specs: tuple,
+    wanted: tuple[int, ...],
+    is_train: bool,
+    gpu: int,
+    trace: Trace | None = None,
+) -> Pattern:
+    if isinstance(owner, Operator):
+        return _pattern_of_call(owner, attrs, specs, wanted, is_train, gpu, trace)  # type: ignore[arg-type]
+    return owner.pattern(specs, wanted, is_train, gpu, trace)
+
+
+def _pattern_of_call(
+    op: Operator, attrs: Attrs, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int, trace: Trace | None
+) -> Pattern:
+    """Return what a composite becomes: without the outputs that neither a call returns nor a state takes."""
+    total = op.num_outputs(attrs, len(specs))
+    read = _read_outputs(op, attrs, len(specs), total)
+    names = op.input_names(attrs, len(specs))
+    variables = [variable(name) for name in names]
+    node = Node(op.pure if op.writes else op, attrs, tuple((v, 0) for v in variables), op.name.lstrip("_"))
+
+    shown = None if len(read) == total else [read.index(k) if k in read else None for k in range(total)]
+    n_visible = total if op.writes else op.num_visible_outputs(attrs, len(specs))
+    graph = Graph([(node, k) for k in read])
+    draws = not specs and not attrs.get("ctx")
+    return Pattern(
+        graph, variables, specs, wanted, is_train, lambda: (op.name, names), n_visible, shown, draws, gpu, trace
+    )
+
+
+def _read_outputs(op: Operator, attrs: Attrs, n_inputs: int, total: int) -> list[int]:
+    """Return the outputs that somebody can read: those that a call returns, and the new values of states."""
+    if op._gradient is not None:  # its rule may ask for any
+        return list(range(total))
+    return [*range(op.num_visible_outputs(attrs, n_inputs)), *(k for _, k in op.written_inputs(attrs, n_inputs))]
+
+
+__all__ = ["REFUSED", "Pattern", "Plan", "forget", "make_plan", "planned"]

@@ -1,0 +1,217 @@
+"""Sizes that change from call to call: a plan is completed from a pattern, unless a function asks for the sizes themselves.
+
+That all composites of the package give the same bits either way, gradients included, ``check_op`` says ("other calls").
+"""
+
+import math
+import threading
+
+import numpy as np
+import pytest
+from mxop._core.plans import MOST, kept
+
+import mxop as mx
+from mxop import nd
+from mxop.graph import planned
+from mxop.graph.patterns import forget
+
+RNG = np.random.default_rng(11)
+#: On both sides of what decides how rows are computed: 16 rows, 16,384 elements, rows of 256 elements and of 64 KiB.
+SIZES = [(3, 4), (5, 7), (4, 4), (1, 6), (6, 1), (0, 5), (15, 33), (16, 33), (17, 33), (64, 255), (64, 256), (65, 257), (9, 9),
+         (128, 129), (2, 16385), (20, 16384), (33, 64), (34, 64), (7, 3)]  # fmt: skip
+
+
+def normalized(x, g):
+    h = x - x.mean(axis=-1, keepdims=True)
+    return nd.softmax(h / nd.sqrt((h * h).mean(axis=-1, keepdims=True) + 0.1) * g)
+
+
+def attended(x, g):
+    scores = nd.dot(x * g, x, transpose_b=True) / math.sqrt(x.shape[-1])
+    return nd.dot(nd.softmax(scores), x)
+
+
+def averaged(x, g):
+    return nd.square(nd.LayerNorm(x, g, g) - x.sum(axis=0) / max(x.shape[0], 1)).sum() / max(x.size, 1)
+
+
+def split(x, g):
+    half = x.shape[1] // 2
+    return nd.concat(x[:, half:] * g[half:], nd.sigmoid(x[:, :half]), dim=1).reshape((-1, x.shape[1]))
+
+
+def branching(x, g):
+    y = x * g if x.shape[0] > 16 else x + g
+    for k in range(min(x.shape[0], 3)):
+        y = y * (k + x.shape[0] / 8)
+    return y.transpose()
+
+
+FUNCTIONS = [normalized, attended, averaged, split, branching]
+
+
+def arrays(shape, dtype="float32"):
+    return [nd.array(RNG.uniform(0.2, 1.5, s).astype(dtype), dtype=dtype) for s in (shape, shape[-1:])]
+
+
+def gradients(function, given, order):
+    """Return the results and gradients of a function, to an order."""
+    given = [a.copy() for a in given]
+    for a in given:
+        a.attach_grad()
+    with mx.autograd.record():
+        y = function(*given)
+        found = [y]
+        for _ in range(order):
+            y = mx.autograd.grad([y * y], given[:1], create_graph=True)[0]
+            found.append(y)
+    y.backward()
+    return [a.asnumpy() for a in (*found, *(a.grad for a in given))]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_any_sizes_in_turn(function, dtype):
+    forget()
+    compiled = mx.graph.compiled(function)
+    tolerance = {"float32": 2e-5, "float64": 1e-12, "float16": 2e-2}[dtype]
+    for shape in [*SIZES, *SIZES[::-1]]:
+        given = arrays(shape, dtype)
+        with planned(False):
+            expected = function(*given).asnumpy()
+        got = compiled(*given)
+        assert got.shape == expected.shape and got.dtype == expected.dtype
+        np.testing.assert_allclose(got.asnumpy(), expected, rtol=tolerance, atol=tolerance, err_msg=str(shape))
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_gradients_of_any_sizes_in_turn(function, order):
+    forget()
+    compiled = mx.graph.compiled(function)
+    for shape in [(3, 4), (5, 7), (18, 6), (6, 6), (19, 5), (4, 9), (20, 8)]:
+        given = arrays(shape, "float64")
+        with planned(False):
+            expected = gradients(function, given, order)
+        for got, want in zip(gradients(compiled, given, order), expected, strict=True):
+            np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-8, err_msg=str(shape))
+
+
+def test_a_function_is_called_once_for_one_size_and_once_for_all_others():
+    calls = []
+
+    @mx.graph.compiled
+    def function(x, g):
+        calls.append(x)
+        return normalized(x, g)
+
+    for n in range(17, 80):
+        function(*arrays((n, 32 + n)))
+    assert len(calls) == 2
+    for n in range(2, 10):  # fewer rows than a strip has
+        function(*arrays((n, 50)))
+    assert len(calls) <= 4
+
+
+def test_what_a_function_asks_decides():
+    calls = []
+
+    @mx.graph.compiled
+    def function(x):
+        calls.append(x)
+        return x * 2 if x.shape[0] % 3 else x.sum(axis=0)
+
+    for n in [*range(2, 40), *range(2, 40)]:
+        x = nd.array(RNG.normal(size=(n, 3)))
+        expected = x.asnumpy() * 2 if n % 3 else x.asnumpy().sum(0)
+        np.testing.assert_allclose(function(x).asnumpy(), expected, rtol=1e-6, atol=1e-6)
+    assert len(calls) <= 10
+
+
+def test_numbers_that_sizes_are_made_into():
+    @mx.graph.compiled
+    def function(x):
+        n = x.shape[0]
+        return x * (n / 3 + 0.25) + n**2 - (n + 7) % 5 + nd.ones_like(x) * (n // 2)
+
+    for n in range(2, 30):
+        x = nd.array(RNG.normal(size=(n, 3)), dtype="float64")
+        expected = x.asnumpy() * (n / 3 + 0.25) + n**2 - (n + 7) % 5 + n // 2
+        np.testing.assert_allclose(function(x).asnumpy(), expected, rtol=1e-14)
+
+
+def test_counts_that_float16_does_not_hold():
+    for n in (65000, 66000, 70000, 90000):
+        x = nd.ones((n, 2), dtype="float16")
+        assert nd.LayerNorm(x.T, nd.ones(n, dtype="float16"), nd.ones(n, dtype="float16")).asnumpy().tolist()[0][:2] == [1, 1]
+        assert mx.graph.compiled(lambda x: nd.square(x).mean())(x).item() == 1
+
+
+def test_errors_are_the_same_after_other_sizes():
+    @mx.graph.compiled
+    def function(x, y):
+        return nd.softmax(nd.broadcast_add(x, y))
+
+    for n in (3, 4, 5):
+        function(nd.ones((n, n + 2)), nd.ones((1, n + 2)))
+    with pytest.raises(mx.MXNetError, match="shapes do not broadcast"):
+        function(nd.ones((5, 4)), nd.ones((1, 3)))
+    with pytest.raises(mx.MXNetError, match="shape"):
+        nd.LayerNorm(nd.ones((5, 4)), nd.ones(3), nd.ones(4))
+    for n in (3, 4, 5):
+        nd.LayerNorm(nd.ones((5, n)), nd.ones(n), nd.ones(n))
+    with pytest.raises(mx.MXNetError, match="shape"):
+        nd.LayerNorm(nd.ones((5, 4)), nd.ones(3), nd.ones(4))
+
+
+def test_composites_of_many_sizes_against_numpy():
+    for shape in [*SIZES, *SIZES[::-1]]:
+        x = RNG.normal(size=shape)
+        e = np.exp(x - x.max(-1, keepdims=True, initial=-np.inf))
+        got = nd.softmax(nd.array(x, dtype="float64"), temperature=1 + shape[0] / 100).asnumpy()
+        e = np.exp((x - x.max(-1, keepdims=True, initial=-np.inf)) / (1 + shape[0] / 100))
+        np.testing.assert_allclose(got, e / e.sum(-1, keepdims=True), rtol=1e-12)
+
+
+def test_threads_with_sizes_of_their_own():
+    compiled, failed = mx.graph.compiled(normalized), []
+
+    def work(start):
+        for k in range(60):
+            given = arrays((17 + start + 4 * k, 5 + k % 7))
+            with planned(False):
+                expected = normalized(*given).asnumpy()
+            if not np.allclose(compiled(*given).asnumpy(), expected, rtol=1e-5, atol=1e-6):
+                failed.append((start, k))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failed
+
+
+def test_a_call_that_was_recorded_keeps_its_sizes():
+    compiled = mx.graph.compiled(normalized)
+    recorded = []
+    for n in (18, 19, 25, 31):
+        x, g = arrays((n, 6), "float64")
+        x.attach_grad()
+        with mx.autograd.record():
+            recorded.append((x, g, compiled(x, g)))
+    for x, g, y in recorded:
+        y.backward(y)
+        with planned(False):
+            z = x.copy()
+            z.attach_grad()
+            with mx.autograd.record():
+                y = normalized(z, g)
+            y.backward(y)
+        np.testing.assert_allclose(x.grad.asnumpy(), z.grad.asnumpy(), rtol=1e-10, atol=1e-12)
+
+
+def test_many_sizes_keep_a_bounded_number_of_plans():
+    for n in range(2, MOST + 300):
+        nd.LeakyReLU(nd.ones((n,)), act_type="gelu")
+    assert len(kept()) <= MOST
