@@ -37,12 +37,10 @@ APART = [
     "tests/test_garbage.py",
     "tests/test_debug_memory.py",
 ]  # the pool's own marks, which lie where the sanitizer's are
-#: Single tests that measure memory or time; and NVRTC, and LLVM in numba, do not work beside AddressSanitizer.
+#: Single tests that measure memory or time; and LLVM in numba does not work beside AddressSanitizer.
 SINGLE = [
     "tests/test_autograd_limits.py::test_memory_is_flat_over_many_rounds",
     "tests/test_custom_aot.py::test_cuda_code_wants_arrays_on_a_gpu",
-    "tests/test_gpu_text.py::test_every_elementwise_kernel_compiles",
-    "tests/test_gpu_text.py::test_every_reduction_compiles",
     "tests/test_hybrid_compiled.py::test_threads_run_at_once",
 ]
 #: Tests whose threads do something to the same operators, arrays or graphs.

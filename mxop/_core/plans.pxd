@@ -24,15 +24,17 @@ cdef class Plan:
     cdef int execute(self, int part, list table) except -1
     cdef list forward(self, list inputs, list table, list targets)
     cdef list targets(self, object op, object out, object inputs)
-    cdef list run(self, object inputs, list targets=*)
+    cdef list run(self, object inputs, list targets=*, dict values=*)
 
 cdef class Bound:
     cdef readonly Plan plan
     cdef list numbers               # arrays of one number each; None where there are none
+    cdef dict values                # what they are made of: numeric parameters, by name
     cdef list run(self, object inputs, list targets=*)
 
 cdef class Recorded:
     cdef readonly Plan plan
+    cdef readonly dict values       # parameters that are no part of the plan; None where there are none
     cdef list table, inputs
     cdef unsigned long long stamp
     cdef list recorded_gradients(self, list heads, object derivative)

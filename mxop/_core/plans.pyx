@@ -58,14 +58,19 @@ cdef class Bound:
 
     cdef list run(self, object inputs, list targets=None):
         """Run on arrays, as :meth:`Plan.run` does."""
-        return self.plan.run(inputs if self.numbers is None else [*inputs, *self.numbers], targets)
+        if self.numbers is None:
+            return self.plan.run(inputs, targets)
+        return self.plan.run([*inputs, *self.numbers], targets, self.values)
 
 
-cdef Bound bound_to(Plan plan, tuple numbers):
-    """Return a plan for numbers that are given with their type codes; the arrays are its own, and nobody writes them."""
+cdef Bound bound_to(Plan plan, tuple numbers, dict values):
+    """Return a plan for numbers that are given with their type codes; the arrays are its own, and nobody writes them.
+
+    `values` are what these are made of.
+    """
     cdef Bound found = Bound.__new__(Bound)
     cdef Array a
-    found.plan, found.numbers = plan, [] if numbers else None
+    found.plan, found.numbers, found.values = plan, [] if numbers else None, values
     for number, code in numbers:
         a = alloc(0, NULL, <int>code)
         if a.dtype == FLOAT64:
@@ -185,13 +190,13 @@ cdef class Plan:
         self.execute(0, table)
         return results
 
-    cdef list run(self, object inputs, list targets=None):
+    cdef list run(self, object inputs, list targets=None, dict values=None):
         """Run on arrays and record the run; return the outputs of the operator, None for those that nobody can see."""
         cdef list given = list(inputs), table = [None] * len(self.kept), results = self.forward(given, table, targets)
         if is_making():
             settle_results(given, results, False)
         if self.wanted:
-            record(self, given, table, results)
+            record(self, given, table, results, values)
         if self.shown is None:
             return results
         return [None if k is None else results[k] for k in self.shown]
@@ -269,12 +274,12 @@ cdef class Recorded:
         return 0
 
 
-cdef int record(Plan plan, list inputs, list table, list results) except -1:
+cdef int record(Plan plan, list inputs, list table, list results, dict values) except -1:
     """Put a run on the tape; what its gradient reads it keeps itself."""
     cdef Recorded run = Recorded.__new__(Recorded)
     cdef Node node = new_node(None, inputs, results)
     cdef Py_ssize_t k
-    run.plan, run.inputs, run.stamp = plan, inputs, stamp_now()
+    run.plan, run.inputs, run.stamp, run.values = plan, inputs, stamp_now(), values
     run.table = [table[k] if plan.kept[k] else None for k in range(len(table))]
     for k in range(len(inputs), len(inputs) + len(results)):  # a result that knew this run would keep itself alive
         if run.table[k] is not None:
@@ -370,7 +375,7 @@ cdef object made(object owner, object attrs, object inputs):
     before = switch_off(True)
     try:
         found = ask("make_plan")(owner, attrs, specs, wanted, bool(is_training()), device_of(inputs))
-        return None if found is None else bound_to(<Plan>found[0], <tuple>found[1])
+        return None if found is None else bound_to(<Plan>found[0], <tuple>found[1], <dict>found[2])
     finally:
         switch_off(before)
 

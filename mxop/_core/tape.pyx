@@ -140,13 +140,13 @@ def origin(Array x):
 def parts(Node n):
     """Return (operator, attributes, parents, parents' outputs) of a recorded call, None for a variable; for tools.
 
-    Of what ran as a plan, the plan takes the place of the operator.
+    Of what ran as a plan, the run takes the place of the operator.
     """
     if n.op is None:
         if n.user is None:
             return None
-        op, attrs = getattr(n.user, "plan", None), None
-        if op is None:
+        op, attrs = n.user, None
+        if not hasattr(op, "plan"):
             op, attrs = getattr(n.user, "call", (None, None))
         if op is None:
             raise MXNetError(f"{type(n.user).__name__} is a Function of the user, not an operator")

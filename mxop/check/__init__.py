@@ -200,7 +200,8 @@ def example(name: str, *, elements: int = 0, dtype: str = "float32", seed: int =
 CHECKS = (
     "values", "distribution", "special", "small shapes", "large", "inference", "shapes back", "types back", "bad input",
     "shape_only", "req", "strides", "alignment", "gradient", "gradient dtypes", "head gradients", "zero gradients", "grad_req",
-    "one variable", "small gradients", "special gradients", "symbolic gradients", "composition", "executor", "threads",
+    "one variable", "small gradients", "special gradients", "symbolic gradients", "composition",
+    "other calls", "executor", "threads",
 )  # fmt: skip
 
 _Check = tuple[str, Callable[[], int | str]]

@@ -76,7 +76,7 @@ def other_calls(case: Case, types: Sequence[str], orders: int) -> int | str:
     The first plan of a composite is made for its sizes and numbers, a second one for any.
     """
     if not case.op.planned or case.device is not None:
-        return 0
+        return "its plans are made one by one"
     count, most = 0, orders
     for dtype in c.among(types, "float32", "float16") or types[:1]:
         values, orders = case.sample(dtype), 0 if dtype == "float16" else most
@@ -86,7 +86,7 @@ def other_calls(case: Case, types: Sequence[str], orders: int) -> int | str:
         count += sum([_runs(other, dtype, orders) for other in _others(case)]) > 1
         for (what, got), (_, want) in zip(_with_gradients(case, values, orders), alone, strict=True):
             c.identical(f"{dtype}, after calls of other sizes and numbers: {what}", got, want)
-    return count
+    return count or "no other sizes follow from those of the record"
 
 
 def _others(case: Case) -> Iterator[Case]:

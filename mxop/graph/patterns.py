@@ -63,6 +63,10 @@ class _Ready(plans.Prepared):
         super().__init__(parts)
 
 
+#: A plan, the inputs of it that numbers are, with their type codes, and the numbers.
+Found = tuple["Plan", tuple, dict[str, float]]
+
+
 class _NoPlan(MXNetError):
     """What runs operator by operator, whatever its sizes and numbers are."""
 
@@ -172,11 +176,11 @@ class Pattern:
             found = self._plans[of] = Plan(self, values)
         return found
 
-    def call(self, values: Values) -> tuple[Plan, tuple]:
-        """Return the plan for sizes and numbers of a call, and the inputs that the numbers are."""
+    def call(self, values: Values) -> Found:
+        """Return the plan for sizes and numbers of a call, the inputs that numbers are, and what these are made of."""
         if self.trace is None:
-            return self.plan({}), ()
-        return self.plan({n: values[n] for n in self.read}), self.trace.computed(values)
+            return self.plan({}), (), {}
+        return self.plan({n: values[n] for n in self.read}), self.trace.computed(values), dict(values)
 
     @cached_property
     def read(self) -> list[str]:
@@ -221,6 +225,15 @@ class Plan(plans.Plan):
 
     def described(self) -> tuple[str, Sequence[str]]:
         return self.pattern.described()
+
+    def source(self, values: Values | None) -> Graph:
+        """Return the graph that a call with these numbers stands for."""
+        pattern = self.pattern
+        return (
+            pattern.source
+            if pattern.trace is None
+            else with_values(pattern.source, pattern.trace, {**(values or {}), **self.values})
+        )
 
     @collected_later()
     def prepared_again(self) -> _Ready:
@@ -287,7 +300,7 @@ class Derivative:
         named = set(graph.variables)
         return [v in named for v in variables]
 
-    def call(self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int) -> tuple[Plan, tuple]:
+    def call(self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int) -> Found:
         """Return the plan for inputs of certain shapes and types: those of the first, and its outputs'."""
         pattern, values = self.first.pattern, self.first.values
         if pattern.trace is not None:
@@ -297,9 +310,9 @@ class Derivative:
             found = pattern.derivatives[key]
             if found is not None and found[0].hold(values):
                 with suppress(RuntimeError, MXNetError):  # it is made for these sizes then
-                    return found[1].plan(values), ()
+                    return found[1].plan(values), (), {}
         graph, variables = self._source
-        return Pattern(graph, variables, specs, wanted, is_train, self.described, gpu=gpu).plan({}), ()
+        return Pattern(graph, variables, specs, wanted, is_train, self.described, gpu=gpu).plan({}), (), {}
 
     def _for_any(self, specs: tuple, wanted: tuple[int, ...], is_train: bool) -> tuple[Guards, Pattern] | None:
         """Return a pattern for all sizes of that of the first plan, and what was asked of them; None where there is none."""
@@ -347,7 +360,7 @@ REFUSED = (MXNetError, NotImplementedError, *translated.KINDS)
 
 def make_plan(
     owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int
-) -> tuple[Plan, tuple] | None:
+) -> Found | None:
     """Return the plan of a composite, a :class:`CompiledFunction` or a :class:`Derivative`; None where there can be none.
 
     It is for arrays on a GPU of this number, or, of -1, on the CPU.  With it come the numbers that are its last inputs.
@@ -384,7 +397,7 @@ class _Alike:
         self.found: list[tuple[Trace, Pattern | None]] = []
         self.hopeless = False
 
-    def call(self, values: Values) -> tuple[bool, tuple[Plan, tuple] | None]:
+    def call(self, values: Values) -> tuple[bool, Found | None]:
         """Return whether there is an answer for the sizes and numbers of a call, and the answer."""
         for trace, pattern in self.found:
             if trace.holds(values):
@@ -393,7 +406,7 @@ class _Alike:
                 except (MemoryError, RecursionError):
                     raise
                 except Exception:  # whatever it is, sizes and numbers themselves show whether it is the call's fault
-                    self.hopeless = True
+                    return False, None
         return False, None
 
 
@@ -411,7 +424,7 @@ on_epoch(forget)
 
 def _for_call(
     owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int
-) -> tuple[Plan, tuple] | None:
+) -> Found | None:
     """Return the plan of a call: for its sizes and numbers, or, where they are not the first of their kind, for any.
 
     What is made for the first has them as constants.  Those that change are likely to change again.
@@ -427,16 +440,17 @@ def _for_call(
         elif not alike.hopeless:
             values = numbers | sizes
             known, found = alike.call(values)
-            if known:
-                return found
-            if len(alike.found) < _Alike.MOST:
+            if not known and len(alike.found) < _Alike.MOST:
                 made = _for_any(owner, attrs, specs, wanted, is_train, Trace(numbers, sizes))
                 if made is not None:
                     alike.found.append(made)
                     known, found = alike.call(values)
-                    if known:
-                        return found
-                alike.hopeless = True
+                if not known:
+                    found = _pattern(owner, attrs, specs, wanted, is_train, gpu).call({})
+                    alike.hopeless = True  # there is a plan for these sizes and numbers, but none for any
+                    return found
+            if known:
+                return found
     return _pattern(owner, attrs, specs, wanted, is_train, gpu).call({})
 
 

@@ -26,8 +26,8 @@ class Composite(Operator):
     Parameters
     ----------
     planned : bool
-        Whether calls on arrays run as a plan.  A plan is made for the values of the parameters: where these are new at each
-        call, as learning rates are, one operator after the other is faster.
+        Whether calls on arrays run as a plan.  A plan is made for the integers and tuples among the parameters: where these are
+        new at each call, as lists of learning rates are, one operator after the other is faster.
     in_float32 : bool
         Whether what is computed in between keeps float32 where the data have a half type; False for what cannot overflow, and
         is to go down rows in one strip with what is around it.
@@ -134,7 +134,7 @@ def composite(function: Callable | None = None, /, *, override: bool = False, **
     function : callable
         ``function(F, *inputs, **params)`` returns an array, or a tuple of `num_outputs`.
     planned : bool, default True
-        Whether calls on arrays run as a plan; False where parameters are new at each call.
+        Whether calls on arrays run as a plan; False where integers or tuples are new at each call.
     in_float32 : bool, default True
         Whether intermediate values of half types keep float32.
     {common}

@@ -139,7 +139,7 @@ def broadcast_shape(op_name: str, names: Sequence[str], shapes: Sequence[Shape])
     for axis in range(-rank, 0):
         sizes = [s[axis] for s in shapes if len(s) >= -axis]
         fixed = {d for d in sizes if d is not None and d != 1}
-        if len(fixed) > 1:
+        if len(fixed) > 1 and any(d != e for d in fixed for e in fixed):  # symbolic ones may be equal, too
             listed = ", ".join(f"{n} {show(s)}" for n, s in zip(names, shapes, strict=True))
             raise OpValueError(
                 f"operator {op_name}: shapes do not broadcast: {listed}; axis {axis} has sizes "

@@ -47,15 +47,16 @@ def to_symbol(x: Any) -> Symbol:
     return Symbol((made[head][output],))
 
 
-def _inside(plan: Any, inputs: list[Entry], name: str) -> list[Entry]:
-    """Return the outputs of the graph that a plan is made of, with these inputs."""
-    done: dict[Entry, Entry] = {(v, 0): entry for v, entry in zip(plan.variables, inputs, strict=True)}
-    calls = [node for node in plan.source.nodes if node.op is not None]
+def _inside(run: Any, inputs: list[Entry], name: str) -> list[Entry]:
+    """Return the outputs of the graph that ran as a plan, with these inputs."""
+    source = run.plan.source(run.values)
+    done: dict[Entry, Entry] = {(v, 0): entry for v, entry in zip(run.plan.pattern.variables, inputs, strict=True)}
+    calls = [node for node in source.nodes if node.op is not None]
     for number, node in enumerate(calls):
         new = node.replaced(tuple(done[e] for e in node.inputs), name=f"{name}_{number}" if len(calls) > 1 else name)
         new.control = tuple(done[c, 0][0] for c in node.control)
         done |= {(node, k): (new, k) for k in range(node.n_outputs)}
-    return [done[e] for e in plan.source.outputs]
+    return [done[e] for e in source.outputs]
 
 
 def _parents(node: Any) -> list:
