@@ -97,7 +97,7 @@ def test_gradients_of_any_sizes_in_turn(function, order):
             np.testing.assert_allclose(got, want, rtol=1e-8, atol=1e-8, err_msg=str(shape))
 
 
-def test_a_function_is_called_once_for_one_size_and_once_for_all_others():
+def test_a_function_is_called_once_for_all_sizes_that_it_does_not_tell_apart():
     calls = []
 
     @mx.graph.compiled
@@ -107,10 +107,10 @@ def test_a_function_is_called_once_for_one_size_and_once_for_all_others():
 
     for n in range(17, 80):
         function(*arrays((n, 32 + n)))
-    assert len(calls) == 2
+    assert len(calls) == 1
     for n in range(2, 10):  # fewer rows than a strip has
         function(*arrays((n, 50)))
-    assert len(calls) <= 4
+    assert len(calls) == 2
 
 
 def test_what_a_function_asks_decides():

@@ -1,8 +1,8 @@
 """Plans: graphs that are prepared for shapes, types and numbers, and run on whatever arrays come.
 
 Composites that are called on arrays run this way, and functions marked with :func:`mxop.graph.compiled`: the passes fuse them
-as they do in an executor.  What the first call makes has its sizes and numbers as constants.  For a second call like it with
-others, a :class:`Pattern` is made in which they are symbolic; from then on it is completed for each call.
+as they do in an executor.  The first call makes a :class:`Pattern` in which its sizes are symbolic, and the first call with other
+numbers one in which these are, too; plans are patterns that were completed for the sizes and numbers of a call.
 """
 
 from __future__ import annotations
@@ -385,22 +385,23 @@ class _Alike:
 
     Attributes
     ----------
-    found : list of (Trace, Pattern or None)
-        What was asked of the numbers, and the pattern that follows; None where there can be none.
+    found : list of (dict, Trace, Pattern or None)
+        Numbers that are constants, what was asked of the others, and the pattern that follows; None where there can be none.
     hopeless : bool
-        Whether patterns are made for each call by itself: its function has no use for symbolic numbers.
+        Whether plans are made one by one: the function has no use for symbolic numbers.
     """
 
     MOST = 8
 
     def __init__(self) -> None:
-        self.found: list[tuple[Trace, Pattern | None]] = []
+        self.found: list[tuple[str, Trace, Pattern | None]] = []
         self.hopeless = False
 
-    def call(self, values: Values) -> tuple[bool, Found | None]:
-        """Return whether there is an answer for the sizes and numbers of a call, and the answer."""
-        for trace, pattern in self.found:
-            if trace.holds(values):
+    def call(self, numbers: Values, sizes: Values) -> tuple[bool, Found | None]:
+        """Return whether there is an answer for the numbers and sizes of a call, and the answer."""
+        values = {**numbers, **sizes}
+        for constants, trace, pattern in self.found:
+            if constants in ("", repr(numbers)) and trace.holds(values):
                 try:
                     return True, None if pattern is None else pattern.call(values)
                 except (MemoryError, RecursionError):
@@ -425,33 +426,31 @@ on_epoch(forget)
 def _for_call(
     owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int
 ) -> Found | None:
-    """Return the plan of a call: for its sizes and numbers, or, where they are not the first of their kind, for any.
+    """Return the plan of a call.
 
-    What is made for the first has them as constants.  Those that change are likely to change again.
+    The first pattern has the numbers as constants: they are the faster so, and most never change.  Those that do once are
+    likely to change again.
     """
     numbers = numbers_of(owner, attrs) if isinstance(owner, Operator) else {}
     shapes, sizes = _sizes_of(specs)
-    if (numbers or sizes) and gpu < 0:
-        without = attrs.replaced(**{n: type(v) for n, v in numbers.items()}) if numbers else attrs  # type: ignore[union-attr]
-        key = owner, without, shapes, wanted, is_train, numpy_shape()
-        alike = _alike.get(key)
-        if alike is None:
-            keep(_alike, key, _Alike())
-        elif not alike.hopeless:
-            values = numbers | sizes
-            known, found = alike.call(values)
-            if not known and len(alike.found) < _Alike.MOST:
-                made = _for_any(owner, attrs, specs, wanted, is_train, Trace(numbers, sizes))
-                if made is not None:
-                    alike.found.append(made)
-                    known, found = alike.call(values)
-                if not known:
-                    found = _pattern(owner, attrs, specs, wanted, is_train, gpu).call({})
-                    alike.hopeless = True  # there is a plan for these sizes and numbers, but none for any
-                    return found
-            if known:
-                return found
-    return _pattern(owner, attrs, specs, wanted, is_train, gpu).call({})
+    without = attrs.replaced(**{n: type(v) for n, v in numbers.items()}) if numbers else attrs  # type: ignore[union-attr]
+    key = owner, without, shapes, wanted, is_train, numpy_shape()
+    alike = _alike.get(key) if gpu < 0 else None
+    constants = numbers if alike is None else {}
+    if alike is None and gpu < 0 and (numbers or sizes):
+        alike = keep(_alike, key, _Alike())
+    if alike is None or alike.hopeless or constants.keys() == numbers.keys() | sizes.keys():
+        return _pattern(owner, attrs, specs, wanted, is_train, gpu).call({})
+    known, found = alike.call(numbers, sizes)
+    if not known and len(alike.found) < _Alike.MOST:
+        made = _for_any(owner, attrs, specs, wanted, is_train, Trace({} if constants else numbers, sizes))
+        if made is not None:
+            alike.found.append((repr(constants) if constants else "", *made))
+            known, found = alike.call(numbers, sizes)
+    if not known:
+        found = _pattern(owner, attrs, specs, wanted, is_train, gpu).call({})
+        alike.hopeless = len(alike.found) < _Alike.MOST  # there is a plan for these sizes and numbers, but none for any
+    return found
 
 
 def _sizes_of(specs: tuple) -> tuple[tuple, dict[str, int]]:
