@@ -1,8 +1,8 @@
 """Plans: graphs that are prepared for shapes, types and numbers, and run on whatever arrays come.
 
 Composites that are called on arrays run this way, and functions marked with :func:`mxop.graph.compiled`: the passes fuse them
-as they do in an executor.  The first call makes a :class:`Pattern` in which its sizes are symbolic, and the first call with other
-numbers one in which these are, too; plans are patterns that were completed for the sizes and numbers of a call.
+as they do in an executor.  The first call makes a :class:`Pattern` in which its sizes are symbolic, and the first call with
+other numbers one in which these are, too; plans are patterns that were completed for the sizes and numbers of a call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .._core import core, plans
 from ..errors import MXNetError, translated
 from ..memo import keep
 from ..opdef import Attrs, Composite, External, Operator
-from ..opdef.symbolic import Guards, SymbolicNumber, Trace, Values, concrete, numbers_of
+from ..opdef.symbolic import Guards, SymbolicNumber, Trace, Values, concrete, no_questions, numbers_of
 from ..shape_mode import numpy_shape
 from .calls import replayed
 from .completion import completed, may_be_completed, with_values
@@ -202,6 +202,7 @@ class Plan(plans.Plan):
     """
 
     @collected_later()
+    @no_questions()
     def __init__(self, pattern: Pattern, values: Values):
         self.pattern, self.values = pattern, values
         self.graph, self.known = pattern.graph, pattern.known
@@ -236,6 +237,7 @@ class Plan(plans.Plan):
         )
 
     @collected_later()
+    @no_questions()
     def prepared_again(self) -> _Ready:
         found = _Ready(self)
         if (found.buffers, found.needed) != (self._first.buffers, self._first.needed):

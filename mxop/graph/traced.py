@@ -206,8 +206,8 @@ class CompiledFunction:
 def compiled(function: Callable) -> CompiledFunction:
     """Let a function of arrays run as one plan: its operators fused, its temporaries shared, without Python between them.
 
-    The function is called with placeholders: once for all sizes that give the same answers to what it asks of them, and again for
-    other numbers of dimensions, types, wanted gradients, and what it reads from outside (numbers and objects in closures,
+    The function is called with placeholders: once for all sizes that give the same answers to what it asks of them, and again
+    for other numbers of dimensions, types, wanted gradients, and what it reads from outside (numbers and objects in closures,
     globals, attributes); so it must do nothing but call operators.  A function
     that looks at its arrays (their elements, ``asnumpy``), changes its arguments in place, or computes with an array that is
     no argument, runs as it is, and warns once.  It may be a method.

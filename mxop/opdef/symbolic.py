@@ -12,7 +12,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from threading import RLock
+from threading import RLock, local
 from typing import Any
 
 from ..errors import MXNetError
@@ -55,6 +55,19 @@ class Guards:
             return self._check(**values)
         except (MXNetError, ArithmeticError, ValueError, TypeError):  # which the call shall meet itself
             return False
+
+
+_completion = local()
+
+
+@contextmanager
+def no_questions() -> Iterator[None]:
+    """Within the block, it is an error of this package to ask for the value of a number whose trace is closed."""
+    before, _completion.on = getattr(_completion, "on", False), True
+    try:
+        yield
+    finally:
+        _completion.on = before
 
 
 class Trace:
@@ -109,9 +122,11 @@ class Trace:
 
     def asked(self, function: Callable, operands: tuple, answer: Any) -> Any:
         """Note a question, and return its answer."""
-        text = self._written(function, operands)
         if self.closed:
-            raise RuntimeError("a number was asked for its value after all that depends on it was made")
+            if getattr(_completion, "on", False):
+                raise RuntimeError("a number was asked for its value after all that depends on it was made")
+            return answer  # to who has kept a number of a call that was traced
+        text = self._written(function, operands)
         self._asked[text] = operands, answer
         self.guards.note(text, operands, answer)
         return answer
@@ -289,7 +304,7 @@ class SymbolicNumber:
         return id(self)  # shapes and parameters are keys; numbers that are made in the same way are one
 
     def __repr__(self) -> str:
-        return f"<{self.text} of call {self.trace.serial}>"  # texts are keys, too: no other number has this one
+        return f"<{self.value!r}: {self.text} of call {self.trace.serial}>"  # texts are keys, too: no other number has this one
 
 
 def concrete(value: Any, values: Values) -> Any:
@@ -341,4 +356,6 @@ def numbers_of(op: Any, attrs: Any) -> dict[str, float]:
     return {name: v for name, v in found.items() if v is not None and math.isfinite(v)}
 
 
-__all__ = ["Guards", "SymbolicNumber", "Trace", "computed", "concrete", "leaf_of", "numbers_of", "with_constants"]
+__all__ = [
+    "Guards", "SymbolicNumber", "Trace", "computed", "concrete", "leaf_of", "no_questions", "numbers_of", "with_constants",
+]  # fmt: skip
