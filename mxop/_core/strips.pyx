@@ -430,8 +430,7 @@ cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs
     stage.long = is_long(roots, read, call.rows, stage.inner, ctype)
     if stage.long:
         roots, inputs, numbers = with_numbers(roots, inputs, read, call.rows, shape, ctype)
-    listing = listing_of(roots, len(inputs), ctype)
-    program = Program(listing, [number_name(i) for i in range(len(numbers))], ctype)
+    program = program_of(tuple(roots), len(inputs), ctype, len(numbers))
     call.programs.append(program)
     stage.program, stage.combine = <PyObject*>program, -1 if combine is None else CODES.get(combine, COLUMNS)
     stage.n_inputs, stage.n_outputs, stage.n_numbers = <int>len(inputs), <int>len(outputs), <int>len(numbers)
@@ -471,17 +470,22 @@ cdef bint adds_input(StripCall call, const Stage* stage, roots, list inputs, int
     return a.contiguous and a.dtype == ctype and a.size == call.rows * stage.inner
 
 
-cdef dict _listings = {}
-
-
 cdef object listing_of(roots, n_inputs, int ctype):
-    """Return formulas as a list of instructions: one for all sizes."""
-    key = tuple(roots), n_inputs, ctype
-    found = _listings.get(key)
+    """Return formulas as a list of instructions."""
+    return compile_program(tuple(roots), n_inputs, lambda name, ctype=ctype: has_instruction(name, ctype), True)
+
+
+cdef dict _programs = {}
+
+
+cdef Program program_of(tuple roots, n_inputs, int ctype, n_numbers):
+    """Return the program of formulas: one for all sizes."""
+    key = roots, n_inputs, ctype, n_numbers
+    found = _programs.get(key)
     if found is None:
-        found = compile_program(key[0], n_inputs, lambda name, ctype=ctype: has_instruction(name, ctype), True)
-        keep(_listings, key, found)
-    return found
+        found = Program(listing_of(roots, n_inputs, ctype), [number_name(i) for i in range(n_numbers)], ctype)
+        keep(_programs, key, found)
+    return <Program>found
 
 
 cdef bint is_long(roots, list read, Py_ssize_t rows, Py_ssize_t inner, int ctype) except -1:

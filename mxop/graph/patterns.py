@@ -201,7 +201,6 @@ class Plan(plans.Plan):
         The sizes, and the numbers that are no inputs.
     """
 
-    @collected_later()
     @no_questions()
     def __init__(self, pattern: Pattern, values: Values):
         self.pattern, self.values = pattern, values
@@ -236,7 +235,6 @@ class Plan(plans.Plan):
             else with_values(pattern.source, pattern.trace, {**(values or {}), **self.values})
         )
 
-    @collected_later()
     @no_questions()
     def prepared_again(self) -> _Ready:
         found = _Ready(self)

@@ -217,6 +217,8 @@ def _begin_there(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int], 
 def _early(plan: Plan, p: int, phases: Sequence[Phase], made_in: dict[Node, int], known: Known) -> list[Node]:
     """Return the nodes of a phase in an order in which memory is given back early."""
     nodes = phases[p].nodes
+    if sum(node.op is not None for node in nodes) < 3:  # nothing dies between them
+        return list(nodes)
     kept = {plan.root(e) for phase in phases[p + 1 :] for node in phase.nodes for e in node.inputs}
     kept |= {plan.root(r.entry) for copies in plan.copies[p:] for r in copies}
     states = {node.inputs[i][0] for node in nodes for i in node.mutated_inputs()}

@@ -20,6 +20,7 @@ from ..formula import Expr, const, param, substitute
 
 Values = Mapping[str, float]
 _serials = itertools.count()
+_PLAIN = frozenset({int, float, bool, str, type(None)})
 
 #: How Python writes a function of numbers.
 _WRITTEN: dict[Callable, str] = {
@@ -311,7 +312,7 @@ def concrete(value: Any, values: Values) -> Any:
     """Return a value, or a tuple or list of such, with the numbers in it computed that these values say."""
     if type(value) is SymbolicNumber:
         return value.at(values) if value.names <= values.keys() else value
-    if type(value) in (tuple, list):
+    if type(value) in (tuple, list) and not _PLAIN.issuperset(map(type, value)):
         found = [concrete(v, values) for v in value]
         if all(map(operator.is_, found, value)):
             return value
