@@ -17,7 +17,8 @@ Op = TypeVar("Op", bound=Operator)
 
 def completed(graph: Graph, known: Known, trace: Trace, values: Values) -> tuple[Graph, Known]:
     """Return a graph, and its shapes, for the sizes and numbers of one call."""
-    found, new = Known(), {}
+    new: dict[Node, Node] = {}
+    found = Known()
     found.n_forward, found.on_cpu = known.n_forward, known.on_cpu
     for node in graph.nodes:
         new[node] = mine = _completed_node(node, new, trace, values)

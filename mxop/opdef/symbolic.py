@@ -234,7 +234,7 @@ class SymbolicNumber:
         self.factors = parts[1:] if parts[0].isdigit() else parts
 
     @property
-    def __class__(self) -> type:  # type: ignore[override]
+    def __class__(self) -> type:  # type: ignore[misc]
         """What it stands for: functions may ask whether a parameter is a number."""
         return type(self.value)
 
