@@ -241,6 +241,29 @@ def test_a_definition_that_changes_is_seen(defined):
     mx.op.unregister("_redefined")
 
 
+def test_a_recorded_call_is_written_with_its_own_numbers():
+    for slope in (0.125, 0.375, 0.5, 0.75):
+        x = mx.nd.array(X)
+        x.attach_grad()
+        with mx.autograd.record():
+            y, z = mx.nd.LeakyReLU(x, slope=slope), mx.nd.LeakyReLU(x, act_type="gelu", slope=slope)
+        for a in (y, z):  # gelu reads no slope
+            (attrs,) = mx.autograd.get_symbol(a).attr_dict().values()
+            assert float(attrs["slope"]) == slope
+
+
+def test_a_number_that_cannot_be_an_input_is_the_errors_of_the_call(defined):
+    @defined
+    def _rooted(F, x, *, a: float):
+        """A root that is complex below 0."""
+        return x * a**0.5
+
+    for a in (0.25, 1.0, 4.0):
+        np.testing.assert_array_equal(mx.nd._internal._rooted(mx.nd.array(X), a=a).asnumpy(), X * np.float32(a**0.5))
+    with pytest.raises(mx.MXNetError):
+        mx.nd._internal._rooted(mx.nd.array(X), a=-4.0)
+
+
 # ---- the numbers themselves -------------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ from mxop._core.plans import MOST, kept
 
 import mxop as mx
 from mxop import nd
-from mxop.graph import planned
+from mxop.graph import patterns, planned
 from mxop.graph.patterns import forget
 
 RNG = np.random.default_rng(11)
@@ -111,6 +111,30 @@ def test_a_function_is_called_once_for_all_sizes_that_it_does_not_tell_apart():
     for n in range(2, 10):  # fewer rows than a strip has
         function(*arrays((n, 50)))
     assert len(calls) == 2
+
+
+ROWS = {
+    "softmax": nd.softmax,
+    "LayerNorm": lambda x: nd.LayerNorm(x, nd.ones(x.shape[1]), nd.zeros(x.shape[1])),
+    "SoftmaxOutput": lambda x: nd.SoftmaxOutput(x, nd.zeros(x.shape[0])),
+    "gelu": lambda x: nd.LeakyReLU(x, act_type="gelu"),
+    "BatchNorm": lambda x: nd.BatchNorm(x, *[nd.ones(x.shape[1]) for _ in range(4)]),
+}
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("name", ROWS)
+def test_a_composite_has_one_pattern_for_sizes_that_are_alike(name, recorded, monkeypatch):
+    made, init = [], patterns.Pattern.__init__
+    monkeypatch.setattr(patterns.Pattern, "__init__", lambda self, *a, **k: (made.append(self), init(self, *a, **k))[1])
+    forget()
+    for n in range(20, 60):
+        x = nd.array(RNG.normal(size=(n, n + 70)))
+        if recorded:
+            x.attach_grad()
+        with mx.autograd.record() if recorded else mx.autograd.pause():
+            ROWS[name](x)
+    assert len(made) == 1
 
 
 def test_what_a_function_asks_decides():

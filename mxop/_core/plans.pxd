@@ -29,12 +29,12 @@ cdef class Plan:
 cdef class Bound:
     cdef readonly Plan plan
     cdef list numbers               # arrays of one number each; None where there are none
-    cdef dict values                # what they are made of: numeric parameters, by name
+    cdef dict values                # the numeric parameters that are symbolic in the plan's pattern, by name
     cdef list run(self, object inputs, list targets=*)
 
 cdef class Recorded:
     cdef readonly Plan plan
-    cdef readonly dict values       # parameters that are no part of the plan; None where there are none
+    cdef readonly dict values       # those of the call: see Bound
     cdef list table, inputs
     cdef unsigned long long stamp
     cdef list recorded_gradients(self, list heads, object derivative)

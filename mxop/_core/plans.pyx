@@ -58,9 +58,7 @@ cdef class Bound:
 
     cdef list run(self, object inputs, list targets=None):
         """Run on arrays, as :meth:`Plan.run` does."""
-        if self.numbers is None:
-            return self.plan.run(inputs, targets)
-        return self.plan.run([*inputs, *self.numbers], targets, self.values)
+        return self.plan.run(inputs if self.numbers is None else [*inputs, *self.numbers], targets, self.values)
 
 
 cdef Bound bound_to(Plan plan, tuple numbers, dict values):

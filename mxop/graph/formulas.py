@@ -10,6 +10,7 @@ from ..formula import Expr, const, leaves, param, substitute, walk
 from ..memo import keep
 from ..opdef import Attrs, Elementwise, Formula
 from ..opdef.operator import on_change
+from ..opdef.symbolic import SymbolicNumber, leaf_of
 from .infer import Known
 from .ir import Node
 
@@ -71,7 +72,8 @@ def _constants(op: Elementwise, attrs: Attrs, formula: Formula, code: int) -> di
             if code == dtypes.UNKNOWN and value != int(value):
                 return None
             value = int(value)
-        values[param(name, real)] = const(value)
+        size = type(value) is SymbolicNumber and value.whole and code in dtypes.FLOATS
+        values[param(name, real)] = leaf_of(value) if size else const(value)
     return values
 
 

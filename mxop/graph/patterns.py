@@ -126,7 +126,8 @@ class Pattern:
             self._take_numbers(trace)
         self.graph, self.known = optimized(self.lowered, self.passes, gpu < 0)
         if trace is not None:
-            trace.closed = True
+            trace.closed = trace.complete = True
+            self.guards = trace.guards
             if not may_be_completed(self.graph):
                 raise MXNetError("an operator keeps its sizes to itself")
         self._plans: WeakValueDictionary[tuple, Plan] = WeakValueDictionary()  # whoever calls them keeps them
@@ -275,9 +276,10 @@ class Derivative:
             graph, variables = self._lowered()
             return with_values(graph, pattern.trace, values), variables
         source = with_values(pattern.source, pattern.trace, {n: values[n] for n in pattern.trace.sizes})
-        with pattern.trace.asking_more(Guards(pattern.trace)) as guards:
+        with pattern.trace.asking_more() as guards:
             lowered = pattern.lower(self.absent, source, self.first.specs)
-        if not guards.asked.items() <= pattern.trace.guards.asked.items():
+        known = pattern.guards.asked
+        if any(text not in known and not names <= values.keys() for text, (_, names) in guards.asked.items()):
             raise MXNetError("a gradient rule asks for numbers where some outputs have no head gradient")
         again: Graph = lowered.again  # type: ignore[assignment]
         return with_values(again, pattern.trace, values), [*pattern.variables, *lowered.variables]
@@ -320,7 +322,6 @@ class Derivative:
         trace, described = first.trace, self.described()
         try:
             with trace.asking_more() as guards:  # type: ignore[union-attr]
-                known = len(trace.inputs)  # type: ignore[union-attr]
                 graph, variables = self._lowered()
                 outputs = [(first.known.shape(e), first.known.dtype(e)) for e in first.graph.outputs]
                 symbolic = (*first.specs, *(outputs[k] for k in range(len(self.first.outputs)) if k not in self.absent))
@@ -329,7 +330,7 @@ class Derivative:
                 found = Pattern(
                     graph, variables, symbolic, wanted, is_train, lambda: described, trace=trace, derived=True
                 )
-                if len(trace.inputs) != known or not {*found.read} <= {*self.first.values}:  # type: ignore[union-attr]
+                if not {*found.read} <= {*self.first.values}:
                     raise MXNetError("further numbers are read")
         except (MemoryError, RecursionError):
             raise
@@ -385,8 +386,9 @@ class _Alike:
 
     Attributes
     ----------
-    found : list of (dict, Trace, Pattern or None)
-        Numbers that are constants, what was asked of the others, and the pattern that follows; None where there can be none.
+    found : list of (str, Trace, Pattern or None)
+        The numbers that are constants, as a text, what was asked of the others, and the pattern that follows; None where there
+        can be none.
     hopeless : bool
         Whether plans are made one by one: the function has no use for symbolic numbers.
     """

@@ -52,7 +52,7 @@ def _input_of(number: SymbolicNumber, code: int) -> Node:
         return variable("number")
     found = number.trace.inputs.get((number.text, code))
     if found is None:
-        if number.trace.closed:
+        if number.trace.complete:
             raise RuntimeError("a number became an input after its graph was made")
         found = number.trace.inputs[number.text, code] = variable(repr(number)), number
     return found[0]

@@ -37,21 +37,20 @@ class Guards:
 
     def __init__(self, trace: Trace):
         self.trace = trace
-        self.asked: dict[str, Any] = {}
-        self.names: set[str] = set()  # of the numbers that it was about
+        self.asked: dict[str, tuple[Any, frozenset[str]]] = {}  # the answers, and the numbers that it was about
         self._check: Callable | None = None
 
     def note(self, text: str, operands: tuple, answer: Any) -> None:
         """Note a question about numbers, and its answer."""
-        self.asked[text] = answer
-        self.names.update(*[a.names for a in operands if type(a) is SymbolicNumber])
+        self.asked[text] = answer, frozenset().union(*[a.names for a in operands if type(a) is SymbolicNumber])
         self._check = None
 
     def hold(self, values: Values) -> bool:
         """Tell whether all answers are the same for other values, once all has been asked; False where one is missing."""
         if self._check is None:
-            asked = [f"({text}) == {answer!r}" for text, answer in self.asked.items()]
-            self._check = self.trace.compiled(" and ".join(asked) or "True", self.names)
+            asked = [f"({text}) == {answer!r}" for text, (answer, _) in self.asked.items()]
+            names = frozenset().union(*[names for _, names in self.asked.values()])
+            self._check = self.trace.compiled(" and ".join(asked) or "True", names)
         try:
             return self._check(**values)
         except (MXNetError, ArithmeticError, ValueError, TypeError):  # which the call shall meet itself
@@ -90,13 +89,15 @@ class Trace:
         Numbers in formulas: the leaves that stand for them.
     inputs : dict
         For the numbers that became inputs of a graph, and their type codes: the variable, and the number.
+    closed, complete : bool
+        Whether nothing is being made of the numbers now; whether no further one becomes an input.
     """
 
     def __init__(self, values: Values, sizes: Mapping[str, int] | None = None):
         self.guards = Guards(self)
         self.leaves: dict[Expr, SymbolicNumber] = {}
         self.inputs: dict[tuple, tuple[Any, SymbolicNumber]] = {}
-        self.closed = False
+        self.closed = self.complete = False
         self.sizes = dict(sizes or {})
         self.serial = next(_serials)
         self._asked: dict[str, tuple] = {}  # all that was ever asked, whose answers may have been kept
@@ -133,14 +134,14 @@ class Trace:
         return answer
 
     @contextmanager
-    def asking_more(self, guards: Guards | None = None) -> Iterator[Guards]:
+    def asking_more(self) -> Iterator[Guards]:
         """Within the block, let more be made of the numbers.
 
-        The guards are what is asked there, and what was asked ever before (unless some are given): answers may have been kept.
+        The guards are what is asked there, and what was asked ever before: answers may have been kept.
         """
         with self._lock:
-            before, self.guards, self.closed = self.guards, guards or Guards(self), False
-            for text, (operands, answer) in self._asked.items() if guards is None else ():
+            before, self.guards, self.closed = self.guards, Guards(self), False
+            for text, (operands, answer) in self._asked.items():
                 self.guards.note(text, operands, answer)
             try:
                 yield self.guards
@@ -179,7 +180,7 @@ class Trace:
 
     def computed(self, values: Values) -> tuple:
         """Return the inputs that numbers became, for other values, with their type codes."""
-        return tuple([(number.at(values), code) for (_, code), (_, number) in self.inputs.items()])
+        return tuple([(float(number.at(values)), code) for (_, code), (_, number) in self.inputs.items()])
 
     def holds(self, values: Values) -> bool:
         """Tell whether what was made holds for other values, and all inputs can be computed."""
@@ -333,7 +334,7 @@ def with_constants(roots: tuple[Expr, ...], trace: Trace, values: Values) -> tup
     """Return formulas with the numbers of one call as constants."""
     if not trace.leaves:
         return roots
-    return tuple(substitute(roots, {leaf: const(float(n.at(values))) for leaf, n in trace.leaves.items()}))
+    return tuple(substitute(roots, {leaf: const(float(n.at(values))) for leaf, n in list(trace.leaves.items())}))
 
 
 def computed(function: Callable[..., float], *numbers: Any) -> Any:
@@ -352,8 +353,11 @@ def computed(function: Callable[..., float], *numbers: Any) -> Any:
 
 
 def numbers_of(op: Any, attrs: Any) -> dict[str, float]:
-    """Return the numeric parameters of a call that may be any number; infinities and NaN are cases of their own."""
-    found = {p.name: attrs[p.name] for p in op.spec.params if p.is_number}
+    """Return the numeric parameters of a call that may be any number; infinities and NaN are cases of their own.
+
+    Names that begin with an underscore are those of sizes.
+    """
+    found = {p.name: attrs[p.name] for p in op.spec.params if p.is_number and not p.name.startswith("_")}
     return {name: v for name, v in found.items() if v is not None and math.isfinite(v)}
 
 
