@@ -12,8 +12,9 @@ import mxop as mx
 from mxop import nd, sym
 from mxop._core import core
 from mxop.graph import Graph, Known, Node, expand, gradients, location, optimize, verify
+from mxop.graph import plan as memory_plan
 from mxop.graph.fuse import MAX_INPUTS, MAX_INSTRUCTIONS, MAX_OUTPUTS, Fused, fuse
-from mxop.graph.plan import Phase, Result, make_plan, size_of
+from mxop.graph.plan import Phase, Result, size_of
 from mxop.graph.recompute import recompute
 from mxop.op import composite, elementwise, get, kernel, unregister
 
@@ -446,7 +447,9 @@ def plan_of(symbol, shape=(1000,), step=2):
     graph, known = solved(symbol, shape=shape)
     arrays = [nd.zeros((step * size_of(known.shape(e)),)) for e in graph.outputs]
     results = [Result(e, x._view(known.shape(e), (step,), 0)) for e, x in zip(graph.outputs, arrays, strict=True)]
-    return make_plan([Phase(graph.nodes, results)], known, set(graph.variables), {}), graph
+    phases = [Phase(graph.nodes, results)]
+    layout = memory_plan.make_layout(phases, known, known, ())
+    return memory_plan.plan_of(layout, memory_plan.shared(layout, known), phases, known, {}), graph
 
 
 def address(home):

@@ -12,6 +12,7 @@ from .. import dtypes
 from .._core import core
 from ..opdef import registry
 from ..opdef.infer import known as is_known
+from ..opdef.symbolic import is_concrete
 from .infer import Known
 from .ir import Entry, Node
 from .traits import is_pure
@@ -66,7 +67,8 @@ def _uniform(value: np.ndarray) -> bool:
 def value_of(entry: Entry, known: Known) -> np.ndarray | None:
     """Return the value of an entry that is a constant of a bearable size, or None."""
     node, _ = entry
-    if not known.is_known(entry) or size_of(known.shape(entry)) > LARGEST:
+    shape = known.shape(entry)
+    if not known.is_known(entry) or not is_concrete(shape) or size_of(shape) > LARGEST:
         return None
     if is_literal(node):
         if node not in _values:
@@ -75,7 +77,7 @@ def value_of(entry: Entry, known: Known) -> np.ndarray | None:
     fill = fill_of(entry, known)
     if fill is None:
         return None
-    return np.full(known.shape(entry), fill, dtypes.numpy_dtype(known.dtype(entry)))
+    return np.full(shape, fill, dtypes.numpy_dtype(known.dtype(entry)))
 
 
 def evaluated(node: Node, inputs: list[np.ndarray], known: Known) -> list[np.ndarray]:
@@ -99,22 +101,35 @@ def size_of(shape: tuple[int, ...]) -> int:
 
 def literal(value: np.ndarray, name: str, source: Any = None, order: int = 0) -> Node:
     """Return a node that makes an array: zeros, ones, full, or a constant."""
-    code = dtypes.code_of(value.dtype)
-    params: dict[str, Any] = {"shape": value.shape, "dtype": dtypes.NAMES[code]}
-    op_name = "_constant"
-    if value.ndim and _uniform(value) and _in_type(float(value.reshape(-1)[0]), code) is not None:
-        number = float(value.reshape(-1)[0])
-        op_name = "_full" if number not in (0, 1) or np.signbit(number) else "_ones" if number else "_zeros"
-        if op_name == "_full":
-            params["value"] = number
-    else:
-        little = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
-        params["data"] = base64.b64encode(little.tobytes()).decode()
+    if (
+        value.ndim
+        and _uniform(value)
+        and _in_type(float(value.reshape(-1)[0]), dtypes.code_of(value.dtype)) is not None
+    ):
+        return filled(value.reshape(-1)[0], value.shape, name, source, order)
+    little = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
+    data = base64.b64encode(little.tobytes()).decode()
+    return _made("_constant", {"shape": value.shape, "dtype": _name(value), "data": data}, name, source, order)
+
+
+def filled(value: np.generic, shape: tuple[int, ...], name: str, source: Any = None, order: int = 0) -> Node:
+    """Return a node that makes an array of one value, which a float can say: zeros, ones or full."""
+    number, params = float(value), {"shape": shape, "dtype": _name(value)}
+    if number not in (0, 1) or np.signbit(number):
+        return _made("_full", {**params, "value": number}, name, source, order)
+    return _made("_ones" if number else "_zeros", params, name, source, order)
+
+
+def _name(value: np.ndarray | np.generic) -> str:
+    return dtypes.NAMES[dtypes.code_of(value.dtype)]
+
+
+def _made(op_name: str, params: dict[str, Any], name: str, source: Any, order: int) -> Node:
     op = registry.get(op_name)
     attrs = op.parse(params)
     return Node(op, attrs, (), name, op.spec.to_strings(attrs, params), source, order)
 
 
 def is_small(shape: tuple[int, ...] | None) -> bool:
-    """Tell whether a constant of this shape may be kept: not too large, not empty."""
-    return is_known(shape) and 0 < size_of(shape) <= LARGEST  # type: ignore[arg-type]
+    """Tell whether a constant of this shape may be kept: not too large, not empty, of known size."""
+    return is_known(shape) and is_concrete(shape) and 0 < size_of(shape) <= LARGEST  # type: ignore[arg-type]

@@ -5,8 +5,7 @@ Binding does all the work: infer, differentiate, optimize, fuse, plan, prepare. 
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,24 +14,21 @@ from .._core import array as memory
 from .._core import core, profile, tape
 from ..errors import MXNetError, OpTypeError, OpValueError, closest
 from ..handles import handle
-from ..opdef import External
-from ..shape_mode import mode as shape_mode
-from .epoch import epoch
+from ..memo import keep
 from .expand import give_state
 from .feeding import WRITER, Heads, assign, head_missing, listed_heads
 from .garbage import collected_later
-from .infer import Known
 from .ir import Entry, Graph, Node, as_text, describe
-from .lowering import Lowered, lower_inference, lower_training, optimized
+from .lowering import Lowered
 from .monitor import Monitor, NaNFinder
-from .passes import of_stage, run_passes, selected
-from .plan import ADD, NULL, WRITE, Phase, Result, phases_of, size_of
+from .passes import of_stage, selected
+from .plan import ADD, NULL, WRITE, Result, size_of
 from .rewrite import rewrite
-from .schedule import Arena, allocate, build, seen_as
+from .schedule import Arena, allocate, seen_as
 from .states import has_mode
+from .structure import Ready, Structure
 
 REQS = {"null": NULL, "write": WRITE, "add": ADD}
-MOST_SHARED = 24  # results of the passes that a symbol keeps: three for each set of shapes
 
 
 class Executor:
@@ -63,7 +59,6 @@ class Executor:
         self._symbol, self._ctx = symbol, ctx
         self._old_outputs = outputs  # of the executor that this one was reshaped from: their memory serves again
         self._graph, own_states = rewrite(Graph(symbol._entries), give_state)
-        self._shared = OrderedDict() if own_states else symbol._prepared
         self._arguments, self._states = self._graph.arguments()
         self.arg_arrays, self.grad_arrays, self.aux_arrays = args, grads, aux
         self._grad_req = reqs
@@ -74,9 +69,20 @@ class Executor:
         self.aux_dict = dict(zip([n.name for n in self._states], aux, strict=True))
         self._bound = dict(zip(self._arguments + self._states, args + aux, strict=True))
         self._passes = selected(passes)
+        self._structure = self._structure_of(symbol, not own_states)
         self._check_gradients()
         self._prepare()
         profile.call_event("Executor.bind", begun, True)
+
+    def _structure_of(self, symbol: Any, shared: bool) -> Structure:
+        """Return the structure of a symbol, which keeps it."""
+        key = tuple(self._passes)
+        found = symbol._structures.get(key) if shared else None
+        if found is None:
+            found = Structure(self._graph, self._arguments + self._states, self._passes)
+            if shared:
+                keep(symbol._structures, key, found, 4)
+        return found
 
     # ---- preparation ------------------------------------------------------------------------------------------------
     def _check_gradients(self) -> None:
@@ -89,9 +95,9 @@ class Executor:
     def _prepare(self) -> None:
         self._given = {n: (a.shape, a.dtype_code) for n, a in self._bound.items()}
         self._device = next((a for a in self._bound.values() if a._gpu is not None), None)
-        self._prepare_source()
+        self._place = -1 if self._device is None else self._device.context.device_id
         self._arena = Arena(self._device)
-        self._has_mode = has_mode(self._source)
+        self._has_mode = has_mode(self._graph)
         self._lowered: dict[bool, Lowered] = {}  # by whether it trains
         self._inferences: dict[bool, tuple[Any, Any]] = {}
         self._train: Any = None
@@ -99,40 +105,27 @@ class Executor:
         self._evaluated: Any = None
         self._draws: bool | None = None
         self._heads = Heads([], None, (), False)
-        self._head_bound: dict[Node, Any] = {}
         self._last_run: str | None = None
         self._monitor: Monitor | None = None
         self._wanted = [i for i, req in enumerate(self._reqs) if req != "null"]
+        ready = self._ready(bool(self._wanted), self._wanted)
+        self._make_outputs(ready)
         if self._wanted:
-            self._prepare_training()
+            (self._train, self._backward), self._train_plan, self._heads = self._with_gradients(ready)
         else:
-            self._inference(False)
+            self._inferences[False] = self._prepare_inference(ready)
 
-    def _once(self, what: Hashable, make: Callable[[], Any]) -> Any:
-        """Return what `make` returns: made once for executors of the symbol whose arrays have equal shapes and types."""
-        given = tuple(self._given.values())
-        key = (what, given, tuple(self._passes), self._device is None, shape_mode.numpy, epoch())
-        found = self._shared.get(key)
-        if found is None:
-            found = make()
-            if isinstance(found[0], Lowered) and any(isinstance(n.op, External) for n in found[0].graph.nodes):
-                return found  # each call of these has a state of its own
-            self._shared[key] = found
-            while len(self._shared) > MOST_SHARED:
-                self._shared.popitem(last=False)
-        return found
+    def _ready(self, is_train: bool, wanted: Sequence[int]) -> Ready:
+        """Return the graph that runs in a mode."""
+        ready = self._structure.ready(tuple(self._given.values()), tuple(wanted), is_train, self._place)
+        self._check_inferred(ready, wanted)
+        return ready
 
-    def _symbol_passes(self) -> tuple[Graph, Known]:
-        known = Known.solve(self._graph, self._given)
-        return run_passes(self._graph, known, of_stage(self._passes, "symbol")), known
-
-    def _prepare_source(self) -> None:
-        """Run the passes over the symbol, and make arrays for its outputs."""
-        self._source, known = self._once("symbol", self._symbol_passes)
+    def _make_outputs(self, ready: Ready) -> None:
         self._outputs = []
         self._sized = {}  # outputs whose size each run finds: their shapes so far, and the arrays that schedules write
-        for i, e in enumerate(self._graph.outputs):
-            shape, code, sized = known.shape(e), known.dtype(e), not known.has_size(e)
+        for i, e in enumerate(ready.outputs):
+            shape, code, sized = ready.known.shape(e), ready.known.dtype(e), not ready.known.has_size(e)
             found = _fitted(self._old_outputs[i], shape, code) if self._old_outputs and not sized else None
             self._outputs.append(self._output(shape, code) if found is None else found)
             if sized:
@@ -144,79 +137,43 @@ class Executor:
             memory.set_device(found, place)
         return found
 
-    def _check_inferred(self, gradient_entries: Sequence[Entry], known: Known) -> None:
+    def _check_inferred(self, ready: Ready, wanted: Sequence[int]) -> None:
         """Raise unless the gradient rules gave what the arguments have: a rule may be a user's."""
-        for entry, i in zip(gradient_entries, self._wanted, strict=False):
-            have, want = (known.shape(entry), known.dtype(entry)), self._given[self._arguments[i]]
+        for entry, i in zip(ready.gradients, wanted, strict=False):
+            have, want = (ready.known.shape(entry), ready.known.dtype(entry)), self._given[self._arguments[i]]
             if have != want:
                 raise OpValueError(
                     f"the gradient of {self._arguments[i].name!r} has shape {have[0]} and dtype {dtypes.NAMES[have[1]]}, the "
-                    f"argument {want[0]} and {dtypes.NAMES[want[1]]}; it was computed for {describe(entry[0])}"
+                    f"argument {want[0]} and {dtypes.NAMES[want[1]]}; it was computed for {describe(ready.shown(entry[0]))}"
                 )
-
-    def _optimized(self, lowered: Lowered) -> tuple[Graph, Known]:
-        """Return a graph ready to be scheduled."""
-        graph, known = optimized(lowered, self._passes, self._device is None)
-        self._check_inferred(graph.outputs[lowered.n_forward :], known)
-        return graph, known
 
     handle = handle
 
-    @property
-    def _shares(self) -> bool:
-        return bool(of_stage(self._passes, "plan"))
-
     @collected_later()
-    def _prepare_inference(self, is_train: bool = False) -> tuple[Any, Any]:
+    def _prepare_inference(self, ready: Ready) -> tuple[Any, Any]:
         """Return the schedule that computes the outputs alone, and its plan."""
-        lowered, graph, known = self._once(("infer", is_train), lambda: self._lower_inference(is_train))
-        self._lowered.setdefault(is_train, lowered)
-        phase = Phase(graph.nodes, self._output_results(graph))
-        (schedule,), plan = build([phase], known, self._bound, self._arena, self._shares)
+        (schedule,), plan = ready.build(list(self._bound.values()), (), self._output_results(), self._arena)
         return schedule, plan
 
-    def _lower_inference(self, is_train: bool) -> tuple[Lowered, Graph, Known]:
-        lowered = lower_inference(self._source, self._given, is_train)
-        return lowered, *self._optimized(lowered)
-
-    def _lower_training(self, is_train: bool) -> tuple[Lowered, Graph, Known]:
-        lowered = lower_training(self._source, self._given, [self._arguments[i] for i in self._wanted], is_train)
-        for i, node in enumerate(lowered.heads):
-            if node is not None:
-                shape = self._sized[i][0] if i in self._sized else self._outputs[i].shape
-                lowered.given[node] = (shape, self._outputs[i].dtype_code)
-        return lowered, *self._optimized(lowered)
-
-    def _prepare_training(self) -> None:
-        (self._train, self._backward), self._train_plan, self._heads, self._lowered[True] = self._with_gradients(True)
-        self._head_bound = _bound_heads(self._lowered[True], self._heads.arrays)
-
-    def _with_gradients(self, is_train: bool) -> tuple[Any, Any, Heads, Lowered]:
-        """Return the schedules of forward and backward in a mode, their plan, and the head gradients needed."""
-        key = "train" if is_train else "evaluate", tuple(self._wanted)
-        lowered, graph, known = self._once(key, lambda: self._lower_training(is_train))
-        heads = [None if n is None else allocate(*lowered.given[n], self._device) for n in lowered.heads]
-        forward, backward = phases_of(graph, lowered.n_forward)
-        phases = [
-            Phase(forward, self._output_results(graph)),
-            Phase(backward, self._gradient_results(graph.outputs[lowered.n_forward :])),
-        ]
-        bound = self._bound | _bound_heads(lowered, heads)
-        schedules, plan = build(phases, known, bound, self._arena, self._shares)
+    def _with_gradients(self, ready: Ready) -> tuple[Any, Any, Heads]:
+        """Return the schedules of forward and backward, their plan, and the head gradients needed."""
+        heads = [None if spec is None else allocate(*spec, self._device) for spec in ready.head_specs]
+        results = [*self._output_results(), *self._gradient_results()]
+        schedules, plan = ready.build(list(self._bound.values()), heads, results, self._arena)
         written = [a for a in (*self._outputs, *self.grad_arrays, *self.aux_arrays) if a is not None]
-        return schedules, plan, Heads(heads, schedules[1], written, not self._sized), lowered
+        return schedules, plan, Heads(heads, schedules[1], written, not self._sized)
 
     def _evaluation(self) -> tuple[Any, Any, Heads]:
         """Return the schedules of forward and backward in inference mode, and the head gradients."""
         if self._evaluated is None:
-            made = self._with_gradients(False) if self._has_mode else None
+            made = self._with_gradients(self._ready(False, self._wanted)) if self._has_mode else None
             self._evaluated = (*made[0], made[2]) if made else (self._train, self._backward, self._heads)
         return self._evaluated
 
     def _inference_draws(self) -> bool:
         """Tell whether inference is another one each time, so that its gradient needs what that very run computed."""
         if self._draws is None:
-            found = any(n.op and not n.op.repeatable for n in self._source.nodes)
+            found = any(n.op and not n.op.repeatable for n in self._graph.nodes)
             self._draws = found and any(n.op and not n.op.repeatable for n in self._lowered_for(False).graph.nodes)
         return self._draws
 
@@ -225,18 +182,19 @@ class Executor:
         mode = bool(is_train) and self._has_mode
         found = self._inferences.get(mode)
         if found is None:
-            found = self._inferences[mode] = self._prepare_inference(mode)
+            found = self._inferences[mode] = self._prepare_inference(self._ready(mode, ()))
         return found
 
     @property
     def _infer(self) -> Any:
         return self._inferences.get(False, (None,))[0]
 
-    def _output_results(self, graph: Graph) -> list[Result]:
-        entries = graph.outputs[: len(self._outputs)]
+    def _output_results(self, entries: Sequence[Entry | None] | None = None) -> list[Result]:
+        entries = entries or [None] * len(self._outputs)
         return [Result(e, self._sized[i][1] if i in self._sized else self._outputs[i]) for i, e in enumerate(entries)]
 
-    def _gradient_results(self, entries: Sequence[Entry]) -> list[Result]:
+    def _gradient_results(self, entries: Sequence[Entry | None] | None = None) -> list[Result]:
+        entries = entries or [None] * len(self._wanted)
         return [Result(e, self.grad_arrays[i], REQS[self._reqs[i]]) for e, i in zip(entries, self._wanted, strict=True)]
 
     # ---- running ----------------------------------------------------------------------------------------------------
@@ -324,8 +282,10 @@ class Executor:
 
     def _forward_again(self) -> None:
         """Run forward in training mode, where that is the same computation as the run before, or the first."""
-        nodes = self._lowered[True].graph.nodes  # which draw no more than these parameters ask for
-        if self._last_run and any(n.op and (not n.op.repeatable or n.mutated_inputs()) for n in nodes):
+        if self._last_run and any(
+            n.op and (not n.op.repeatable or n.mutated_inputs())
+            for n in self._lowered_for(True).graph.nodes  # which draw no more than these parameters ask for
+        ):
             raise MXNetError("backward() after forward(is_train=False): running forward again would draw other random "
                              "numbers or update states twice; call forward(is_train=True) before")  # fmt: skip
         self.forward(is_train=True)
@@ -462,8 +422,14 @@ class Executor:
         """Return what runs in a mode, before the passes."""
         mode = is_train if self._has_mode else bool(self._wanted)
         if mode not in self._lowered:
-            self._lowered[mode] = lower_inference(self._source, self._given, mode)
+            wanted = tuple(self._wanted) if mode else ()
+            pattern = self._structure.pattern(tuple(self._given.values()), wanted, mode, self._place)
+            self._lowered[mode] = pattern.lowered
         return self._lowered[mode]
+
+    @property
+    def _head_bound(self) -> dict[Node, Any]:
+        return _bound_heads(self._lowered_for(True).heads, self._heads.arrays) if self._wanted else {}
 
     @property
     def _main(self) -> Lowered:
@@ -511,9 +477,9 @@ class Executor:
         return "\n".join(lines)
 
 
-def _bound_heads(lowered: Lowered, arrays: Sequence[Any]) -> dict[Node, Any]:
+def _bound_heads(heads: Sequence[Node | None], arrays: Sequence[Any]) -> dict[Node, Any]:
     """Return which variable of a graph with gradients stands for which array of head gradients."""
-    return {node: array for node, array in zip(lowered.heads, arrays, strict=True) if node is not None}
+    return {node: array for node, array in zip(heads, arrays, strict=True) if node is not None}
 
 
 def _resized(array: Any, shape: tuple[int, ...], allow_up_sizing: bool, name: str) -> Any:

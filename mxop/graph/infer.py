@@ -12,9 +12,8 @@ from typing import Any
 
 from .. import dtypes
 from ..errors import MXNetError, OpTypeError, OpValueError, translated
-from ..opdef import Elementwise, infer
+from ..opdef import Attrs, Elementwise, Operator, infer
 from ..opdef.params import Bad, parse_shape
-from ..opdef.symbolic import Values, concrete
 from ..shape_mode import numpy_shape
 from .ir import Entry, Graph, Node, describe
 
@@ -244,6 +243,7 @@ class Known:
     def __init__(self) -> None:
         self._of: dict[Node, tuple[list, list]] = {}
         self._answers: dict[tuple, tuple[list, list]] = {}
+        self.layouts: dict[Any, Any] = {}  # how memory was laid out, by what that depends on besides
         self.n_forward: int | None = None
         self.on_cpu = True
 
@@ -333,10 +333,18 @@ class Known:
                 )
 
     def shape(self, entry: Entry) -> tuple[int, ...]:
-        return self._of[entry[0]][0][entry[1]]
+        return self._found(entry[0])[0][entry[1]]
 
     def dtype(self, entry: Entry) -> int:
-        return self._of[entry[0]][1][entry[1]]
+        return self._found(entry[0])[1][entry[1]]
+
+    def _found(self, node: Node) -> tuple[list, list[int]]:
+        """Return shapes and types of a node's outputs."""
+        return self._of[node]
+
+    def call(self, node: Node) -> tuple[Operator, Attrs]:
+        """Return the operator of a node, and its parameters."""
+        return node.op, node.attrs  # type: ignore[return-value]
 
     def only_type(self, node: Node) -> int | None:
         """Return the type that all inputs and outputs of a node have, beside keys; None when they differ."""
@@ -374,11 +382,6 @@ class Known:
 
     def put(self, node: Node, shapes: list, types: list[int]) -> None:
         self._of[node] = (shapes, types)
-
-    def completed(self, node: Node, values: Values) -> tuple[list, list[int]]:
-        """Return the shapes and types of a node for the sizes of one call."""
-        shapes, types = self._of[node]
-        return concrete(list(shapes), values), types
 
     def answer(self, node: Node) -> tuple[list, list] | None:
         """Return the outputs' shapes and types that follow from a node's inputs; None while one is not known.

@@ -66,7 +66,9 @@ class Monitor:
             forward, backward = phases_of(graph, n)
             gradients = executor._gradient_results(graph.outputs[n:]) if graph.outputs[n:] else []
             self._ready[key] = (
-                self._steps(forward, executor._output_results(graph), known, executor._device),
+                self._steps(
+                    forward, executor._output_results(graph.outputs[: lowered.n_outputs]), known, executor._device
+                ),
                 self._steps(backward, gradients, known, executor._device),
                 lowered.calls,
             )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from .._core import core, plans
@@ -20,7 +20,7 @@ from ..opdef import Attrs, Composite, External, Operator
 from ..opdef.symbolic import Guards, SymbolicNumber, Trace, Values, concrete, no_questions, numbers_of
 from ..shape_mode import numpy_shape
 from .calls import replayed
-from .completion import completed, may_be_completed, with_values
+from .completion import Completed, Shown, may_be_completed, with_values
 from .epoch import on_epoch
 from .garbage import collected_later
 from .infer import Known
@@ -28,7 +28,7 @@ from .ir import Graph, Node, variable
 from .lowering import Lowered, lower_inference, lower_training, optimized
 from .passes import of_stage, run_passes, selected
 from .plan import Phase, Result, phases_of
-from .schedule import Buffers, build
+from .schedule import Buffers, build, is_constant, laid_out
 from .symbolic import has_numbers
 
 
@@ -37,21 +37,16 @@ class _Ready(plans.Prepared):
 
     def __init__(self, plan: Plan):
         table = core.Places(gpu=plan.place)
-        lowered, graph, known = plan.pattern.lowered, plan.graph, plan.known
+        pattern, lowered = plan.pattern, plan.pattern.lowered
         inputs = [table.stand_in(shape, code) for shape, code in plan.specs]
         self.results = [table.stand_in(*spec) for spec in plan.outputs]
         heads = [None if h is None else table.stand_in(*concrete(lowered.given[h], plan.values)) for h in lowered.heads]
         self.grads = [table.stand_in(*plan.specs[i]) for i in plan.sought]
-        bound = dict(zip(plan.pattern.variables, inputs, strict=True))
+        bound = dict(zip(pattern.variables, inputs, strict=True))
         bound |= {h: a for h, a in zip(lowered.heads, heads, strict=True) if h is not None}
-        forward, backward = phases_of(graph, lowered.n_forward)
-        made = graph.outputs[: lowered.n_outputs]
-        phases = [Phase(forward, [Result(e, a) for e, a in zip(made, self.results, strict=True)])]
-        if plan.sought:
-            late = graph.outputs[lowered.n_forward :]
-            phases.append(Phase(backward, [Result(e, a) for e, a in zip(late, self.grads, strict=True)]))
+        phases = pattern.phases([Result(None, a) for a in (*self.results, *self.grads)])
         buffers = Buffers(table, next(iter([*inputs, *self.results]), None))
-        schedules, memory = build(phases, known, bound, buffers, bool(of_stage(plan.pattern.passes, "plan")))
+        schedules, memory = build(phases, plan.known, bound, buffers, pattern.shares, Shown(pattern.graph, plan.known))
         self.buffers, self.carried = buffers.sizes, memory.carried()
         parts = []
         for schedule in schedules:
@@ -65,6 +60,9 @@ class _Ready(plans.Prepared):
 
 #: A plan, the inputs of it that numbers are, with their type codes, and the numbers.
 Found = tuple["Plan", tuple, dict[str, float]]
+
+
+T = TypeVar("T")
 
 
 class _NoPlan(MXNetError):
@@ -98,6 +96,10 @@ class Pattern:
         Of the numbers that are symbolic: sizes, and parameters.  Parameters that became inputs are the last ones.
     derived : bool, default False
         Whether these are among the inputs already, for the pattern is a :class:`Derivative` of another.
+    passes : sequence of Pass, optional
+        By default those that are on.
+    bound : bool, default False
+        Whether it is for executors, which have states and draw.
     """
 
     @collected_later()
@@ -115,10 +117,13 @@ class Pattern:
         gpu: int = -1,
         trace: Trace | None = None,
         derived: bool = False,
+        passes: Sequence[Any] | None = None,
+        bound: bool = False,
     ):
         self.source, self.variables, self.specs, self.sought = source, variables, specs, sought
         self.is_train, self.described, self.draws, self.place, self.trace = is_train, described, draws, gpu, trace
-        self.n_visible, self.shown, self.passes = n_visible, shown, selected()
+        self.n_visible, self.shown, self.bound = n_visible, shown, bound
+        self.passes = selected() if passes is None else passes
         self.form: Callable | None = None
         # Once: what runs forward and what runs backward may have been prepared by two threads, and share their buffers.
         self.lowered = self.lower()
@@ -126,10 +131,10 @@ class Pattern:
             self._take_numbers(trace)
         self.graph, self.known = optimized(self.lowered, self.passes, gpu < 0)
         if trace is not None:
+            self._lay_out(trace)
             trace.closed = trace.complete = True
             self.guards = trace.guards
-            if not may_be_completed(self.graph):
-                raise MXNetError("an operator keeps its sizes to itself")
+        self._completed: dict[tuple, Completed] = {}  # the latest ones
         self._plans: WeakValueDictionary[tuple, Plan] = WeakValueDictionary()  # whoever calls them keeps them
         self.derivatives: dict[tuple, tuple[Guards, Pattern] | None] = {}
 
@@ -146,17 +151,61 @@ class Pattern:
             lowered = lower_training(source, given, [self.variables[i] for i in self.sought], self.is_train, absent)
         else:
             lowered = lower_inference(source, given, self.is_train)
-        for op in [n.op for n in lowered.graph.nodes if n.op is not None]:
-            if op.aux or (op.stateful if op.repeatable else not self.draws):
-                raise _NoPlan("a plan holds functions only")
-            if isinstance(op, External) and self.place >= 0:
-                raise _NoPlan("a plan for a GPU holds kernels only")
+        if not self.bound:
+            self._check_functions(lowered.graph)
+        if self.trace is not None and not may_be_completed(lowered.graph):
+            raise MXNetError("an operator keeps its sizes to itself")
         for head, entry in zip(lowered.heads, source.outputs, strict=False):
             if head is not None:
                 lowered.given[head] = known.shape(entry), known.dtype(entry)
         if self.trace is not None:
             lowered.given.update({v: ((), code) for (_, code), (v, _) in self.trace.inputs.items()})
         return lowered
+
+    @property
+    def shares(self) -> bool:
+        """Whether values that live at different times share memory."""
+        return bool(of_stage(self.passes, "plan"))
+
+    def phases(self, results: Sequence[Result]) -> list[Phase]:
+        """Return what runs forward, and backward where gradients are wanted; `results` are for the outputs, then gradients."""
+        n, late = self.lowered.n_outputs, self.graph.outputs[self.lowered.n_forward :]
+        for result, entry in zip(results, (*self.graph.outputs[:n], *late), strict=True):
+            result.entry = entry
+        parts = [results[:n], results[n:]] if self.sought else [results]
+        return [Phase(nodes, list(own)) for nodes, own in zip(self._parts, parts, strict=True)]
+
+    @cached_property
+    def _parts(self) -> Sequence[list[Node]]:
+        """The nodes that run forward, and those that run backward."""
+        return phases_of(self.graph, self.lowered.n_forward) if self.sought else [self.graph.nodes]
+
+    def _lay_out(self, trace: Trace) -> None:
+        """Lay out memory for arrays in C order, of any size."""
+        sizes = Completed(self.known, trace, {name: n.value for name, n in trace.numbers.items()})
+        n_results = self.lowered.n_outputs + len(self.graph.outputs) - self.lowered.n_forward
+        phases = self.phases([Result(None) for _ in range(n_results)])  # type: ignore[arg-type]
+        constants = frozenset(n for phase in phases for n in phase.nodes if is_constant(n, sizes))
+        laid_out(phases, self.known, sizes, self.shares, constants, frozenset())
+        self.layouts = {key: (layout, None) for key, (layout, _) in sizes.layouts.items()}
+
+    def completed(self, values: Values) -> Known:
+        """Return shapes and calls for sizes and numbers of a call."""
+        if self.trace is None:
+            return self.known
+        of = tuple(values.values())
+        found = self._completed.get(of)
+        if found is None:
+            found = keep(self._completed, of, Completed(self.known, self.trace, values), 8)
+            found.layouts |= self.layouts
+        return found
+
+    def _check_functions(self, graph: Graph) -> None:
+        for op in [n.op for n in graph.nodes if n.op is not None]:
+            if op.aux or (op.stateful if op.repeatable else not self.draws):
+                raise _NoPlan("a plan holds functions only")
+            if isinstance(op, External) and self.place >= 0:
+                raise _NoPlan("a plan for a GPU holds kernels only")
 
     def _take_numbers(self, trace: Trace) -> None:
         """Let what became of the numbers be the last inputs."""
@@ -204,13 +253,10 @@ class Plan(plans.Plan):
 
     @no_questions()
     def __init__(self, pattern: Pattern, values: Values):
-        self.pattern, self.values = pattern, values
-        self.graph, self.known = pattern.graph, pattern.known
-        self.specs, self.sought, self.place = pattern.specs, pattern.sought, pattern.place
-        if pattern.trace is not None:
-            self.graph, self.known = completed(self.graph, self.known, pattern.trace, values)
-            self.specs = concrete(self.specs, values)
-        made = self.graph.outputs[: pattern.lowered.n_outputs]
+        self.pattern, self.values, self.known = pattern, values, pattern.completed(values)
+        self.sought, self.place = pattern.sought, pattern.place
+        self.specs = concrete(pattern.specs, values)
+        made = pattern.graph.outputs[: pattern.lowered.n_outputs]
         self.outputs = [(self.known.shape(e), self.known.dtype(e)) for e in made]
         heads = [h is not None for h in pattern.lowered.heads]
         self._first = first = _Ready(self)
@@ -279,7 +325,10 @@ class Derivative:
         with pattern.trace.asking_more() as guards:
             lowered = pattern.lower(self.absent, source, self.first.specs)
         known = pattern.guards.asked
-        if any(text not in known and not names <= values.keys() for text, (_, names) in guards.asked.items()):
+        if any(
+            text not in known and not all(n.names <= values.keys() for n in numbers)
+            for text, (_, numbers) in guards.asked.items()
+        ):
             raise MXNetError("a gradient rule asks for numbers where some outputs have no head gradient")
         again: Graph = lowered.again  # type: ignore[assignment]
         return with_values(again, pattern.trace, values), [*pattern.variables, *lowered.variables]
@@ -374,7 +423,7 @@ def make_plan(
     try:
         if isinstance(owner, Derivative):
             return owner.call(specs, wanted, is_train, gpu)
-        return _for_call(owner, attrs, specs, wanted, is_train, gpu)
+        return found_for(owner, attrs, specs, wanted, is_train, gpu, Pattern.call)
     except (MemoryError, RecursionError):
         raise
     except REFUSED:
@@ -399,13 +448,13 @@ class _Alike:
         self.found: list[tuple[str, Trace, Pattern | None]] = []
         self.hopeless = False
 
-    def call(self, numbers: Values, sizes: Values) -> tuple[bool, Found | None]:
+    def call(self, numbers: Values, sizes: Values, use: Callable[[Pattern, Values], T]) -> tuple[bool, T | None]:
         """Return whether there is an answer for the numbers and sizes of a call, and the answer."""
         values = {**numbers, **sizes}
         for constants, trace, pattern in self.found:
             if constants in ("", repr(numbers)) and trace.holds(values):
                 try:
-                    return True, None if pattern is None else pattern.call(values)
+                    return True, None if pattern is None else use(pattern, values)
                 except (MemoryError, RecursionError):
                     raise
                 except Exception:  # whatever it is, sizes and numbers themselves show whether it is the call's fault
@@ -425,10 +474,16 @@ def forget() -> None:
 on_epoch(forget)
 
 
-def _for_call(
-    owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int
-) -> Found | None:
-    """Return the plan of a call.
+def found_for(
+    owner: Any,
+    attrs: Attrs | None,
+    specs: tuple,
+    wanted: tuple[int, ...],
+    is_train: bool,
+    gpu: int,
+    use: Callable[[Pattern, Values], T],
+) -> T | None:
+    """Return what ``use(pattern, values)`` does of the pattern for a call; None where there can be none.
 
     The first pattern has the numbers as constants: they are the faster so, and most never change.  Those that do once are
     likely to change again.
@@ -442,15 +497,15 @@ def _for_call(
     if alike is None and gpu < 0 and (numbers or sizes):
         alike = keep(_alike, key, _Alike())
     if alike is None or alike.hopeless or constants.keys() == numbers.keys() | sizes.keys():
-        return _pattern(owner, attrs, specs, wanted, is_train, gpu).call({})
-    known, found = alike.call(numbers, sizes)
+        return use(_pattern(owner, attrs, specs, wanted, is_train, gpu), {})
+    known, found = alike.call(numbers, sizes, use)
     if not known and len(alike.found) < _Alike.MOST:
         made = _for_any(owner, attrs, specs, wanted, is_train, Trace({} if constants else numbers, sizes))
         if made is not None:
             alike.found.append((repr(constants) if constants else "", *made))
-            known, found = alike.call(numbers, sizes)
+            known, found = alike.call(numbers, sizes, use)
     if not known:
-        found = _pattern(owner, attrs, specs, wanted, is_train, gpu).call({})
+        found = use(_pattern(owner, attrs, specs, wanted, is_train, gpu), {})
         alike.hopeless = len(alike.found) < _Alike.MOST  # there is a plan for these sizes and numbers, but none for any
     return found
 
@@ -522,4 +577,4 @@ def _read_outputs(op: Operator, attrs: Attrs, n_inputs: int, total: int) -> list
     return [*range(op.num_visible_outputs(attrs, n_inputs)), *(k for _, k in op.written_inputs(attrs, n_inputs))]
 
 
-__all__ = ["REFUSED", "Pattern", "Plan", "forget", "make_plan", "planned"]
+__all__ = ["REFUSED", "Pattern", "Plan", "forget", "found_for", "make_plan", "planned"]

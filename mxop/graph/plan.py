@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .. import dtypes
@@ -32,7 +32,8 @@ class Result:
     Attributes
     ----------
     entry : (Node, int)
-    array : NDArray
+    array : NDArray or None
+        None while memory is laid out for any arrays that lie in C order.
     req : int
         1 to write, 3 to add.
     last : bool
@@ -40,9 +41,14 @@ class Result:
     """
 
     entry: Entry
-    array: Any
+    array: Any = None
     req: int = WRITE
     last: bool = False
+
+    @property
+    def form(self) -> tuple[int, bool, bool]:
+        """What a layout depends on: the request, whether it waits, and whether the array lies in C order."""
+        return self.req, self.last, self.array is None or self.array._contiguous
 
 
 @dataclass
@@ -72,6 +78,78 @@ class Home:
     req: int = WRITE
 
 
+@dataclass(frozen=True)
+class Place:
+    """An array that a value is made in: that of a result, by phase and number, or of a variable.
+
+    Attributes
+    ----------
+    of : (int, int) or Node
+    req : int
+        What the node that makes the value does: write, or add.
+    contiguous : bool
+        Whether the array lies in C order.
+    viewed : bool
+        Whether the value has another shape than the array.
+    """
+
+    of: Any
+    req: int = WRITE
+    contiguous: bool = True
+    viewed: bool = False
+
+
+@dataclass
+class Layout:
+    """What a plan decides whatever the sizes are.
+
+    Attributes
+    ----------
+    phases : list of Phase
+        Nodes in the order in which they run.
+    alias : dict
+        Entries that are another view of an entry.
+    places : dict
+        Of entries that are made in given arrays.
+    copies : list of list of int
+        For each phase which results are copied after its nodes ran.
+    last : dict
+        The step after which each entry is not read any more.
+    """
+
+    phases: list[Phase]
+    alias: dict[Entry, Entry] = field(default_factory=dict)
+    places: dict[Entry, Place] = field(default_factory=dict)
+    copies: list[list[int]] = field(default_factory=list)
+    last: dict[Entry, int] = field(default_factory=dict)
+
+    def root(self, entry: Entry) -> Entry:
+        """Return the entry whose memory an entry is a view of."""
+        return self.alias.get(entry, entry)
+
+    def copied(self, p: int) -> list[Entry]:
+        """Return what is copied after the nodes of a phase ran."""
+        return [self.phases[p].results[i].entry for i in self.copies[p]]
+
+
+@dataclass
+class Sharing:
+    """The buffers of a layout: which value lives in which one.
+
+    Attributes
+    ----------
+    homes : dict
+    buffers : list of (int, int)
+        Type and number of elements of each.
+    unshared : int
+        Bytes that the values would take without sharing.
+    """
+
+    homes: dict[Entry, Home] = field(default_factory=dict)
+    buffers: list[tuple[int, int]] = field(default_factory=list)
+    unshared: int = 0
+
+
 @dataclass
 class Plan:
     """The homes of all values, and the buffers behind them.
@@ -82,7 +160,7 @@ class Plan:
         Of each entry that a node makes, aliases left out.
     alias : dict
         Entries that are another view of an entry.
-    copies : list of list of (entry, Result)
+    copies : list of list of Result
         For each phase what is copied after its nodes ran.
     buffers : list of (int, int)
         Type and number of elements of each buffer.
@@ -91,15 +169,34 @@ class Plan:
     phases : sequence of Phase
     known : Known
         What the plan was made for.
+    names : Shown, optional
+        How messages name nodes.
     """
 
-    homes: dict[Entry, Home] = field(default_factory=dict)
-    alias: dict[Entry, Entry] = field(default_factory=dict)
-    copies: list[list[Result]] = field(default_factory=list)
-    buffers: list[tuple[int, int]] = field(default_factory=list)
-    unshared: int = 0
-    phases: Sequence[Phase] = ()
-    known: Known | None = None
+    homes: dict[Entry, Home]
+    alias: dict[Entry, Entry]
+    copies: list[list[Result]]
+    buffers: list[tuple[int, int]]
+    unshared: int
+    phases: Sequence[Phase]
+    known: Any
+    names: Any = None
+
+    def shown(self) -> Plan:
+        """Return the plan as people see it."""
+        if self.names is None:
+            return self
+        of, entry = self.names, self.names.entry
+
+        def seen(results: Sequence[Result]) -> list[Result]:
+            return [replace(r, entry=entry(r.entry)) for r in results]
+
+        return Plan(
+            {entry(e): home for e, home in self.homes.items()},
+            {entry(a): entry(b) for a, b in self.alias.items()},
+            list(map(seen, self.copies)), self.buffers, self.unshared,
+            [Phase(list(map(of, p.nodes)), seen(p.results)) for p in self.phases], of.known,
+        )  # fmt: skip
 
     def root(self, entry: Entry) -> Entry:
         """Return the entry whose memory an entry is a view of."""
@@ -128,99 +225,121 @@ def size_of(shape: tuple[int | None, ...]) -> int:
     return size
 
 
-def make_plan(
-    phases: Sequence[Phase], known: Known, contiguous: set[Node], arrays: Mapping[Node, Any], share: bool = True
-) -> Plan:
-    """Plan memory for phases that run in this order, where the last may run again.
+def make_layout(
+    phases: Sequence[Phase], known: Known, sizes: Known, strided: Container[Node], share: bool = True
+) -> Layout:
+    """Return the part of a plan that holds for all sizes with the same answers to what is asked of `known`.
+
+    The phases run in this order, where the last may run again.
 
     Parameters
     ----------
-    contiguous : set of Node
-        The variables whose arrays lie in C order, so that they can be viewed in another shape.
-    arrays : dict
-        The array of each variable.
+    sizes : Known
+        Sizes that the order is good for.
+    strided : set of Node
+        The variables whose arrays do not lie in C order, so that they cannot be viewed in another shape.
     share : bool
         Whether buffers are used again; otherwise every value has its own.
     """
-    plan = Plan(phases=phases, known=known)
+    layout = Layout(list(phases))
     made_in = {node: p for p, phase in enumerate(phases) for node in phase.nodes if node.op is not None}
     delivered = {r.entry for phase in phases for r in phase.results}
+    written = {node.inputs[i][0] for phase in phases for node in phase.nodes for i in node.mutated_inputs()}
     for phase in phases:
         for node in phase.nodes:
-            _find_alias(plan, node, delivered, known, contiguous)
-    _deliver(plan, phases, made_in)
+            _find_alias(layout, node, delivered, known, written, strided)
+    _deliver(layout, made_in)
     if share:
-        _begin_there(plan, phases, made_in, known)
-        plan.phases = phases = [
-            Phase(_early(plan, p, phases, made_in, known), phase.results) for p, phase in enumerate(phases)
+        _begin_there(layout, made_in, known)
+        layout.phases = [
+            Phase(_early(layout, p, made_in, sizes), phase.results) for p, phase in enumerate(layout.phases)
         ]
-        _assign_in_place(plan, phases, arrays)
-    last = _last_uses(plan, phases, made_in)
+        _assign_in_place(layout)
+    layout.last = _last_uses(layout, made_in)
     if not share:
-        _never_ending(last, phases)
-    _share(plan, phases, last, known)
-    return plan
+        _never_ending(layout.last, phases)
+    layout.phases = [Phase(phase.nodes, [Result(r.entry) for r in phase.results]) for phase in layout.phases]
+    return layout
 
 
-def _find_alias(plan: Plan, node: Node, delivered: set[Entry], known: Known, contiguous: set[Node]) -> None:
+def plan_of(
+    layout: Layout, sharing: Sharing, phases: Sequence[Phase], known: Known, arrays: Mapping[Node, Any]
+) -> Plan:
+    """Return the plan for the arrays of results (in `phases`) and of variables."""
+    homes = dict(sharing.homes)
+    for entry, place in layout.places.items():
+        array = arrays[place.of] if isinstance(place.of, Node) else phases[place.of[0]].results[place.of[1]].array
+        if place.viewed:
+            shape = known.shape(entry)
+            array = array._view(shape, contiguous_strides(shape), 0)
+        homes[entry] = Home(array=array, req=place.req)
+    copies = [[phase.results[i] for i in of] for phase, of in zip(phases, layout.copies, strict=True)]
+    ordered = [Phase(own.nodes, phase.results) for own, phase in zip(layout.phases, phases, strict=True)]
+    return Plan(homes, layout.alias, copies, sharing.buffers, sharing.unshared, ordered, known)
+
+
+def _find_alias(
+    layout: Layout, node: Node, delivered: set[Entry], known: Known, written: set[Node], strided: Container[Node]
+) -> None:
     if node.op is None or node.n_outputs != 1 or (node, 0) in delivered or not node.inputs:
         return
-    source = plan.root(node.inputs[0])
-    if source in delivered:  # its array may have any strides
+    source = layout.root(node.inputs[0])
+    if (
+        source in delivered or source[0] in strided or source[0] in written
+    ):  # its array may have any strides; it changes
         return
-    if (source[0].op is None and source[0] not in contiguous) or not is_plain_view(node, known):
-        return
-    plan.alias[node, 0] = source
+    if is_plain_view(node, known):
+        layout.alias[node, 0] = source
 
 
-def _deliver(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int]) -> None:
+def _deliver(layout: Layout, made_in: dict[Node, int]) -> None:
     """Let nodes write results where they belong; what cannot be is copied afterwards."""
-    readers: dict[Entry, int] = {}
-    for phase in phases:
-        for entry in [e for node in phase.nodes for e in node.inputs] + [r.entry for r in phase.results]:
-            readers[plan.root(entry)] = readers.get(plan.root(entry), 0) + 1
-    for p, phase in enumerate(phases):
+    readers: Counter[Entry] = Counter()
+    for phase in layout.phases:
+        readers.update(layout.root(e) for node in phase.nodes for e in node.inputs)
+        readers.update(layout.root(r.entry) for r in phase.results)
+    for p, phase in enumerate(layout.phases):
         copies = []
-        for result in phase.results:
-            entry = result.entry
-            direct = made_in.get(entry[0]) == p and entry not in plan.homes and entry not in plan.alias
-            if direct and not result.last and (result.req == WRITE or readers[entry] == 1):
-                plan.homes[entry] = Home(array=result.array, req=result.req)
+        for i, result in enumerate(phase.results):
+            entry, (req, waits, contiguous) = result.entry, result.form
+            direct = made_in.get(entry[0]) == p and entry not in layout.places and entry not in layout.alias
+            if direct and not waits and (req == WRITE or readers[entry] == 1):
+                layout.places[entry] = Place((p, i), req, contiguous)
             else:
-                copies.append(result)
-        plan.copies.append(copies)
+                copies.append(i)
+        layout.copies.append(copies)
 
 
-def _begin_there(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int], known: Known) -> None:
+def _begin_there(layout: Layout, made_in: dict[Node, int], known: Known) -> None:
     """Let values be made where what takes their place belongs, or is another view of them."""
-    nodes = [node for phase in phases for node in phase.nodes if node.op is not None]
-    readers = Counter(plan.root(e) for n in nodes if (n, 0) not in plan.alias for e in elements_read(n))
-    readers.update(plan.root(r.entry) for phase in phases for r in phase.results)
+    nodes = [node for phase in layout.phases for node in phase.nodes if node.op is not None]
+    readers = Counter(layout.root(e) for n in nodes if (n, 0) not in layout.alias for e in elements_read(n))
+    readers.update(layout.root(r.entry) for phase in layout.phases for r in phase.results)
     for node in reversed(nodes):
-        view = (node, 0) in plan.homes and node.n_outputs == 1 and bool(node.inputs) and is_plain_view(node, known)
+        view = (node, 0) in layout.places and node.n_outputs == 1 and bool(node.inputs) and is_plain_view(node, known)
         for k in range(node.n_outputs):
-            home = plan.homes.get((node, k))
-            if home is None or home.req != WRITE or not home.array._contiguous:
+            place = layout.places.get((node, k))
+            if place is None or place.req != WRITE or not place.contiguous:
                 continue
-            same = [e for e in _overwritten(plan, node, k) if known.same(e, (node, k))]
-            for first in map(plan.root, node.inputs[:1] if view else same):
-                if first in plan.homes or readers[first] != 1 or made_in.get(first[0]) != made_in[node]:
+            same = [e for e in _overwritten(layout, node, k) if known.same(e, (node, k))]
+            for first in map(layout.root, node.inputs[:1] if view else same):
+                if first in layout.places or readers[first] != 1 or made_in.get(first[0]) != made_in[node]:
                     continue
-                shape = known.shape(first)
-                plan.homes[first] = Home(array=home.array._view(shape, contiguous_strides(shape), 0))
+                layout.places[first] = Place(place.of, viewed=True)
                 if view:
-                    plan.alias[node, k] = first
-                    del plan.homes[node, k]
+                    layout.alias[node, k] = first
+                    del layout.places[node, k]
                 break
 
 
-def _early(plan: Plan, p: int, phases: Sequence[Phase], made_in: dict[Node, int], known: Known) -> list[Node]:
+def _early(layout: Layout, p: int, made_in: dict[Node, int], sizes: Known) -> list[Node]:
     """Return the nodes of a phase in an order in which memory is given back early."""
+    phases = layout.phases
     nodes = phases[p].nodes
     if sum(node.op is not None for node in nodes) < 3:  # nothing dies between them
         return list(nodes)
-    kept = {plan.root(e) for phase in phases[p + 1 :] for node in phase.nodes for e in node.inputs}
-    kept |= {plan.root(r.entry) for copies in plan.copies[p:] for r in copies}
+    kept = {layout.root(e) for phase in phases[p + 1 :] for node in phase.nodes for e in node.inputs}
+    kept |= {layout.root(e) for later in range(p, len(phases)) for e in layout.copied(later)}
     states = {node.inputs[i][0] for node in nodes for i in node.mutated_inputs()}
     in_turn: dict[Node, Node] = {}  # what has effects keeps its order
     before = None
@@ -235,35 +354,35 @@ def _early(plan: Plan, p: int, phases: Sequence[Phase], made_in: dict[Node, int]
 
     def size(entry: Entry) -> int:
         node = entry[0]
-        if made_in.get(node) != p or entry in plan.homes or entry in plan.alias:
+        if made_in.get(node) != p or entry in layout.places or entry in layout.alias:
             return 0
-        return dtypes.SIZES[known.dtype(entry)] * size_of(known.shape(entry))
+        return dtypes.SIZES[sizes.dtype(entry)] * size_of(sizes.shape(entry))
 
-    return early_release(nodes, needs, plan.root, size, kept)
+    return early_release(nodes, needs, layout.root, size, kept)
 
 
-def _assign_in_place(plan: Plan, phases: Sequence[Phase], arrays: Mapping[Node, Any]) -> None:
+def _assign_in_place(layout: Layout) -> None:
     """Let a state's new value be made where the state lies, if nobody reads the old one in between."""
     readers: dict[Entry, list[Node]] = {}
-    for phase in phases:
+    for phase in layout.phases:
         for node in phase.nodes:
             for entry in node.inputs:
-                readers.setdefault(plan.root(entry), []).append(node)
-    delivered = {plan.root(r.entry) for phase in phases for r in phase.results}
-    for phase in phases:
+                readers.setdefault(layout.root(entry), []).append(node)
+    delivered = {layout.root(r.entry) for phase in layout.phases for r in phase.results}
+    for phase in layout.phases:
         at = {node: i for i, node in enumerate(phase.nodes)}
         for node in [n for n in phase.nodes if isinstance(n.op, Assign)]:
             state, value = node.inputs
             maker = value[0]
-            if maker not in at or maker.op is None or value in plan.homes or plan.root(value) != value:
+            if maker not in at or maker.op is None or value in layout.places or layout.root(value) != value:
                 continue
             if readers[value] != [node] or value in delivered or (node, 0) in readers or (node, 0) in delivered:
                 continue
             between = [n for n in readers[state] if n is not node and at.get(n, len(at)) >= at[maker]]
             if between and (between != [maker] * len(between) or not isinstance(maker.op, Elementwise)):
                 continue  # an elementwise call reads an element before it writes it
-            plan.homes[value] = Home(array=arrays[state[0]])
-            plan.alias[node, 0] = value
+            layout.places[value] = Place(state[0])
+            layout.alias[node, 0] = value
 
 
 def _end(phases: Sequence[Phase]) -> int:
@@ -271,20 +390,20 @@ def _end(phases: Sequence[Phase]) -> int:
     return sum(len(phase.nodes) for phase in phases) + len(phases)
 
 
-def _last_uses(plan: Plan, phases: Sequence[Phase], made_in: dict[Node, int]) -> dict[Entry, int]:
+def _last_uses(layout: Layout, made_in: dict[Node, int]) -> dict[Entry, int]:
     """Return the step after which each value is not read any more."""
     last: dict[Entry, int] = {}
     step = 0
-    end = _end(phases)
-    for p, phase in enumerate(phases):
+    end = _end(layout.phases)
+    for p, phase in enumerate(layout.phases):
         for node in phase.nodes:
             for entry in elements_read(node):
-                root = plan.root(entry)
+                root = layout.root(entry)
                 # a later phase may run again, so it never frees what an earlier one made
                 last[root] = step if made_in.get(root[0]) == p else end
             step += 1
-        for result in plan.copies[p]:
-            root = plan.root(result.entry)
+        for entry in layout.copied(p):
+            root = layout.root(entry)
             last[root] = step if made_in.get(root[0]) == p else end
         step += 1
     return last
@@ -296,45 +415,47 @@ def _never_ending(last: dict[Entry, int], phases: Sequence[Phase]) -> None:
     last.update(dict.fromkeys(last, end))
 
 
-def _share(plan: Plan, phases: Sequence[Phase], last: dict[Entry, int], known: Known) -> None:
-    """Give every other value a buffer, and the buffer to another value when the last reader is done."""
+def shared(layout: Layout, known: Known) -> Sharing:
+    """Give every value without a place a buffer, and the buffer to another value when the last reader is done."""
+    found = Sharing()
     free: dict[int, _Free] = {}  # of each type
     ending: dict[int, list[Entry]] = {}
-    step = 0
-    for phase in phases:
+    step, last = 0, layout.last
+    for phase in layout.phases:
         for node in phase.nodes:
-            if node.op is not None and (node, 0) not in plan.alias:
-                taken = _take_place(plan, node, step, last, known)
+            if node.op is not None and (node, 0) not in layout.alias:
+                taken = _take_place(layout, found, node, step, known)
                 for k in range(node.n_outputs):
                     entry = (node, k)
-                    if entry in plan.homes:
+                    if entry in layout.places:
                         continue
                     code, size = known.dtype(entry), size_of(known.shape(entry))
-                    plan.unshared += dtypes.SIZES[code] * size
+                    found.unshared += dtypes.SIZES[code] * size
                     buffer = taken.get(k)
                     if buffer is None:
-                        buffer = _allocate(plan, free.get(code), code, size)
-                    plan.homes[entry] = Home(buffer=buffer, req=WRITE if entry in last else NULL)
+                        buffer = _allocate(found, free.get(code), code, size)
+                    found.homes[entry] = Home(buffer=buffer, req=WRITE if entry in last else NULL)
                     ending.setdefault(last.get(entry, step), []).append(entry)
                 for entry in list(ending.get(step, ())):
-                    if plan.homes[entry].buffer in taken.values() and entry[0] is not node:
+                    if found.homes[entry].buffer in taken.values() and entry[0] is not node:
                         ending[step].remove(entry)  # it lives on as this node's output
-            _release(plan, ending.pop(step, ()), free)
+            _release(found, ending.pop(step, ()), free)
             step += 1
-        _release(plan, ending.pop(step, ()), free)
+        _release(found, ending.pop(step, ()), free)
         step += 1
+    return found
 
 
-def _take_place(plan: Plan, node: Node, step: int, last: dict[Entry, int], known: Known) -> dict[int, int]:
+def _take_place(layout: Layout, sharing: Sharing, node: Node, step: int, known: Known) -> dict[int, int]:
     """Return the buffers of dying operands that a node's outputs can take: ``{output: buffer}``."""
     taken: dict[int, int] = {}
     for k in range(node.n_outputs):
-        if (node, k) in plan.homes or (node, k) not in last:
+        if (node, k) in layout.places or (node, k) not in layout.last:
             continue
-        for entry in _overwritten(plan, node, k):
-            root = plan.root(entry)
-            home = plan.homes.get(root)
-            if home is None or home.buffer < 0 or home.buffer in taken.values() or last.get(root) != step:
+        for entry in _overwritten(layout, node, k):
+            root = layout.root(entry)
+            home = sharing.homes.get(root)
+            if home is None or home.buffer in taken.values() or layout.last.get(root) != step:
                 continue
             if known.same(entry, (node, k)):
                 taken[k] = home.buffer
@@ -342,13 +463,13 @@ def _take_place(plan: Plan, node: Node, step: int, last: dict[Entry, int], known
     return taken
 
 
-def _overwritten(plan: Plan, node: Node, k: int) -> Sequence[Entry]:
+def _overwritten(layout: Layout, node: Node, k: int) -> Sequence[Entry]:
     """Return the operands whose place an output may take."""
     if isinstance(node.op, Elementwise):
         return node.inputs  # it reads an element before it writes it
     if (i := _kept_in_place(node).get(k)) is None:
         return ()
-    roots = [plan.root(e) for e in node.inputs]
+    roots = [layout.root(e) for e in node.inputs]
     return [node.inputs[i]] if roots.count(roots[i]) == 1 else []
 
 
@@ -388,20 +509,20 @@ class _Free:
         self._of[size].append(buffer)
 
 
-def _allocate(plan: Plan, free: _Free | None, code: int, size: int) -> int:
+def _allocate(sharing: Sharing, free: _Free | None, code: int, size: int) -> int:
     """Return a free buffer that is not too large, made larger where it is too small, or a new one."""
     buffer = free.take(size) if free else -1
     if buffer < 0:
-        plan.buffers.append((code, size))
-        return len(plan.buffers) - 1
-    plan.buffers[buffer] = (code, max(size, plan.buffers[buffer][1]))
+        sharing.buffers.append((code, size))
+        return len(sharing.buffers) - 1
+    sharing.buffers[buffer] = (code, max(size, sharing.buffers[buffer][1]))
     return buffer
 
 
-def _release(plan: Plan, entries: Sequence[Entry], free: dict[int, _Free]) -> None:
+def _release(sharing: Sharing, entries: Sequence[Entry], free: dict[int, _Free]) -> None:
     for entry in entries:
-        buffer = plan.homes[entry].buffer
-        code, size = plan.buffers[buffer]
+        buffer = sharing.homes[entry].buffer
+        code, size = sharing.buffers[buffer]
         free.setdefault(code, _Free()).give(size, buffer)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,12 +10,13 @@ from .. import dtypes
 from .._core import core
 from ..errors import MXNetError, fitting, translated
 from ..opdef import External, contiguous_strides, registry
+from ..opdef.symbolic import no_questions
 from .assignment import Assign
 from .constants import is_literal, is_small
 from .fuse import Fused
 from .infer import Known, located
 from .ir import Entry, Node, describe
-from .plan import WRITE, Phase, Plan, Result, make_plan
+from .plan import WRITE, Layout, Phase, Plan, Result, Sharing, make_layout, plan_of, shared
 from .rowwise import Turn
 from .stages import Strip
 
@@ -73,8 +74,14 @@ def allocate(shape: tuple[int | None, ...], code: int, like: Any = None) -> Any:
     return core.empty(shape, code)
 
 
+@no_questions()
 def build(
-    phases: Sequence[Phase], known: Known, bound: dict[Node, Any], arena: Arena, share: bool = True
+    phases: Sequence[Phase],
+    known: Known,
+    bound: dict[Node, Any],
+    arena: Arena,
+    share: bool = True,
+    shown: Any = None,
 ) -> tuple[list[Any], Plan]:
     """Return a schedule for each phase, and the plan behind them.
 
@@ -84,12 +91,16 @@ def build(
         The array of each variable.
     share : bool
         Whether values that live at different times share memory.
+    shown : callable, optional
+        Returns a node as messages name it.
     """
-    phases, bound = _without_constants(phases, known, bound, arena.like)
+    constants = _constants([n for phase in phases for n in phase.nodes], known, bound, arena.like)
+    bound = {**bound, **constants}
     _find_overlaps(phases, bound)
-    written = {n.inputs[i][0] for phase in phases for n in phase.nodes for i in n.mutated_inputs()}
-    contiguous = {n for n, a in bound.items() if a._contiguous and n not in written}
-    plan = make_plan(phases, known, contiguous, bound, share)
+    strided = frozenset(n for n, a in bound.items() if not a._contiguous)
+    layout, sharing = laid_out(phases, known, known, share, frozenset(constants), strided)
+    plan = plan_of(layout, sharing, phases, known, bound)
+    plan.names = shown
     arrays = _Arrays(plan, known, bound, arena.take(plan.buffers))
     schedules = []
     for k, (phase, copies) in enumerate(zip(plan.phases, plan.copies, strict=True)):
@@ -99,12 +110,40 @@ def build(
                 continue
             outputs = [(node, k) for k in range(node.n_outputs)]
             reqs = [plan.homes[e].req for e in outputs]
-            calls.append(prepared(node, [arrays.of(e) for e in node.inputs], [arrays.of(e) for e in outputs], reqs))
+            own = [arrays.of(e) for e in node.inputs], [arrays.of(e) for e in outputs], reqs
+            calls.append(prepared(node, *own, known, shown))
             made_for.append(node)
         calls += [copy_call(arrays.of(r.entry), r.array, r.req, known.has_size(r.entry)) for r in copies]
-        described = partial(_described, made_for, len(copies))
-        schedules.append(core.Schedule(core.finishing(calls), partial(_explained, made_for), described, _NAMES[k]))
+        described = partial(_described, made_for, shown, len(copies))
+        schedules.append(
+            core.Schedule(core.finishing(calls), partial(_explained, made_for, shown), described, _NAMES[k])
+        )
     return schedules, plan
+
+
+def laid_out(
+    phases: Sequence[Phase], known: Known, sizes: Known, share: bool, constants: frozenset, strided: frozenset
+) -> tuple[Layout, Sharing]:
+    """Return how memory is laid out and shared; ``sizes.layouts`` keeps it.
+
+    Parameters
+    ----------
+    known, sizes : Known
+        What is asked for relations between sizes, and for sizes.
+    constants : frozenset of Node
+        Those that are computed before anything runs: arrays, as variables are.
+    strided : frozenset of Node
+        The variables whose arrays do not lie in C order.
+    """
+    key = share, constants, strided, tuple([tuple([r.form for r in phase.results]) for phase in phases])
+    found = sizes.layouts.get(key)
+    if found is None or found[1] is None:
+        layout = found[0] if found else None
+        if layout is None:
+            phases = [Phase([n for n in phase.nodes if n not in constants], phase.results) for phase in phases]
+            layout = make_layout(phases, known, sizes, strided, share)
+        found = sizes.layouts[key] = layout, shared(layout, sizes)
+    return found
 
 
 def _find_overlaps(phases: Sequence[Phase], bound: dict[Node, Any]) -> None:
@@ -150,14 +189,20 @@ class _Arrays:
         return found
 
 
-def _explained(nodes: list[Node], i: int, problem: Exception) -> Exception:
-    return explained(nodes[i] if i < len(nodes) else None, problem)  # None: a copy
+def _explained(nodes: list[Node], shown: Callable[[Node], Node] | None, i: int, problem: Exception) -> Exception:
+    return explained(_shown(nodes[i], shown) if i < len(nodes) else None, problem)  # None: a copy
 
 
-def _described(nodes: list[Node], n_copies: int) -> list[tuple[str, dict[str, Any] | None]]:
+def _described(
+    nodes: list[Node], shown: Callable[[Node], Node] | None, n_copies: int
+) -> list[tuple[str, dict[str, Any] | None]]:
     from .listing import profiled
 
-    return profiled(nodes, n_copies)
+    return profiled([_shown(n, shown) for n in nodes], n_copies)
+
+
+def _shown(node: Node, shown: Callable[[Node], Node] | None) -> Node:
+    return node if shown is None else shown(node)
 
 
 def explained(node: Node | None, problem: Exception) -> Exception:
@@ -176,17 +221,19 @@ def explained(node: Node | None, problem: Exception) -> Exception:
     return problem
 
 
-def _without_constants(
-    phases: Sequence[Phase], known: Known, bound: dict[Node, Any], like: Any
-) -> tuple[list[Phase], dict[Node, Any]]:
-    """Compute small constants now: they become arrays, as variables are."""
-    bound = dict(bound)
-    for node in [n for phase in phases for n in phase.nodes]:
-        if is_literal(node) and is_small(known.shape((node, 0))) and node not in bound:
-            array = allocate(known.shape((node, 0)), known.dtype((node, 0)), like)
-            prepared(node, [], [array], [1]).run()
-            bound[node] = array
-    return [Phase([n for n in phase.nodes if n.op is None or n not in bound], phase.results) for phase in phases], bound
+def _constants(nodes: Sequence[Node], known: Known, bound: dict[Node, Any], like: Any) -> dict[Node, Any]:
+    """Return small constants as arrays, computed now."""
+    found = {}
+    for node in nodes:
+        if is_constant(node, known) and node not in bound:
+            array = found[node] = allocate(known.shape((node, 0)), known.dtype((node, 0)), like)
+            prepared(node, [], [array], [1], known).run()
+    return found
+
+
+def is_constant(node: Node, known: Known) -> bool:
+    """Tell whether what a node makes is computed before anything runs."""
+    return is_literal(node) and is_small(known.shape((node, 0)))
 
 
 def seen_as(array: Any, shape: tuple[int, ...]) -> Any:
@@ -194,18 +241,26 @@ def seen_as(array: Any, shape: tuple[int, ...]) -> Any:
     return array._view(tuple(shape), contiguous_strides(shape), 0)
 
 
-def prepared(node: Node, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
-    """Return the prepared call of a node."""
+def prepared(
+    node: Node,
+    inputs: list[Any],
+    outputs: list[Any],
+    reqs: list[int],
+    known: Known | None = None,
+    shown: Callable[[Node], Node] | None = None,
+) -> Any:
+    """Return the prepared call of a node, which `known` may complete."""
+    op, attrs = (node.op, node.attrs) if known is None else known.call(node)
     try:
-        if isinstance(node.op, Strip):
-            return _strip(node.op, inputs, outputs, reqs)
-        if isinstance(node.op, Assign):
+        if isinstance(op, Strip):
+            return _strip(op, inputs, outputs, reqs)
+        if isinstance(op, Assign):
             return _assigned(inputs, outputs, reqs)
-        if isinstance(node.op, Fused):
-            return core.prepare_formula(node.op.roots, inputs, outputs, reqs)
-        return core.prepare(node.op, node.attrs, inputs, outputs, reqs)
+        if isinstance(op, Fused):
+            return core.prepare_formula(op.roots, inputs, outputs, reqs)
+        return core.prepare(op, attrs, inputs, outputs, reqs)
     except MXNetError as problem:
-        raise located(problem, node) from problem.__cause__
+        raise located(problem, _shown(node, shown)) from problem.__cause__
 
 
 def _assigned(inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:

@@ -48,13 +48,13 @@ def _strided(op: Kernel, attrs: Attrs, shapes: tuple, strides: tuple, np_shape: 
 
 def is_plain_view(node: Node, known: Known) -> bool:
     """Tell whether a node gives the elements of its first input another shape, and nothing else."""
-    op = node.op
+    op, attrs = known.call(node)
     if not isinstance(op, Kernel) or op.make_view is None or known.dtype(node.inputs[0]) != known.dtype((node, 0)):
         return False
     shapes = tuple([known.shape(e) for e in node.inputs])
     if not all(map(is_known, shapes)):
         return False
-    shape, strides, offset = strided(op, node.attrs, shapes, contiguous_strides(shapes[0]))
+    shape, strides, offset = strided(op, attrs, shapes, contiguous_strides(shapes[0]))
     return prod(shape) == prod(shapes[0]) and is_plain(shape, strides, offset)  # a part is more than another shape
 
 

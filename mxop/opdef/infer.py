@@ -28,7 +28,7 @@ def from_legacy(shape: Sequence[int] | None, np_shape: bool = False) -> Shape:
     if shape is None or (len(shape) == 0 and not np_shape):
         return None
     unknown = (-1, None) if np_shape else (0, -1, None)
-    result = tuple([None if d in unknown else int(d) for d in shape])
+    result = tuple([None if d in unknown else d if isinstance(d, int) else int(d) for d in shape])
     if any(d is not None and d < 0 for d in result):
         raise OpValueError(f"the shape {tuple(shape)} holds a negative size")
     return result

@@ -37,20 +37,22 @@ class Guards:
 
     def __init__(self, trace: Trace):
         self.trace = trace
-        self.asked: dict[str, tuple[Any, frozenset[str]]] = {}  # the answers, and the numbers that it was about
+        self.asked: dict[
+            str, tuple[Any, tuple[SymbolicNumber, ...]]
+        ] = {}  # the answers, and the numbers that it was about
         self._check: Callable | None = None
 
     def note(self, text: str, operands: tuple, answer: Any) -> None:
         """Note a question about numbers, and its answer."""
-        self.asked[text] = answer, frozenset().union(*[a.names for a in operands if type(a) is SymbolicNumber])
+        self.asked[text] = answer, tuple([a for a in operands if type(a) is SymbolicNumber])
         self._check = None
 
     def hold(self, values: Values) -> bool:
         """Tell whether all answers are the same for other values, once all has been asked; False where one is missing."""
         if self._check is None:
             asked = [f"({text}) == {answer!r}" for text, (answer, _) in self.asked.items()]
-            names = frozenset().union(*[names for _, names in self.asked.values()])
-            self._check = self.trace.compiled(" and ".join(asked) or "True", names)
+            numbers = [n for _, of in self.asked.values() for n in of]
+            self._check = self.trace.compiled(" and ".join(asked) or "True", numbers)
         try:
             return self._check(**values)
         except (MXNetError, ArithmeticError, ValueError, TypeError):  # which the call shall meet itself
@@ -102,25 +104,30 @@ class Trace:
         self.serial = next(_serials)
         self._asked: dict[str, tuple] = {}  # all that was ever asked, whose answers may have been kept
         self._scope: dict[str, Any] = {}  # what expressions name besides
-        self._numbers: dict[str, SymbolicNumber] = {}
+        self._made: dict[str, SymbolicNumber] = {}  # by what they were made of
+        self._extension: tuple[tuple, Callable] | None = None
         self._lock = RLock()
-        self.numbers = {name: self._number(name, v, frozenset([name]), False) for name, v in values.items()}
-        self.numbers |= {name: self._number(name, v, frozenset([name]), True) for name, v in self.sizes.items()}
-
-    def _number(self, text: str, value: Any, names: frozenset[str], whole: bool) -> SymbolicNumber:
-        found = self._numbers.get(text)
-        return (
-            self._numbers.setdefault(text, SymbolicNumber(self, text, value, names, whole)) if found is None else found
-        )
+        self.numbers = {name: SymbolicNumber(self, name, v) for name, v in values.items()}
+        self.numbers |= {name: SymbolicNumber(self, name, v, whole=True, least=2) for name, v in self.sizes.items()}
 
     def made(self, function: Callable, operands: tuple, value: Any) -> Any:
-        """Return the number that a function makes of numbers."""
+        """Return the number that a function makes of numbers: the same for what is made in the same way."""
         whole = function in _WHOLE and all(a.whole if type(a) is SymbolicNumber else type(a) is int for a in operands)
         if whole and (simpler := _simpler(function, operands)) is not None:
             return simpler
-        text = self._product(operands) if whole and function is operator.mul else self._written(function, operands)
-        names = frozenset().union(*[a.names for a in operands if type(a) is SymbolicNumber])
-        return self._number(text, value, names, whole)
+        base, offset = _sum(function, operands) if whole else (None, 0)
+        if base is not None:
+            if not offset:
+                return base
+            function, operands = operator.add, (base, offset)
+        product = whole and function is operator.mul
+        written = self._product(operands) if product else self._written(function, operands)
+        with self._lock:
+            if written not in self._made:
+                least = _least(function, operands) if whole else None
+                parts, name = tuple([a for a in operands if type(a) is SymbolicNumber]), f"_t{len(self._made)}"
+                self._made[written] = SymbolicNumber(self, name, value, written, parts, whole, least, (base, offset))
+        return self._made[written]
 
     def asked(self, function: Callable, operands: tuple, answer: Any) -> Any:
         """Note a question, and return its answer."""
@@ -172,11 +179,29 @@ class Trace:
         self._scope[name] = value
         return name
 
-    def compiled(self, text: str, names: Iterable[str]) -> Callable[..., Any]:
-        """Return an expression as a function of the numbers that it is made of, and of others, by name."""
-        return eval(
-            f"lambda {', '.join([*names, '**_'])}: {text}", self._scope
-        )  # written here, of numbers and their names
+    def compiled(self, text: str, numbers: Iterable[SymbolicNumber]) -> Callable[..., Any]:
+        """Return an expression of numbers as a function of those of the call, by name."""
+        needed, names, stack = {}, set(), list(numbers)
+        while stack:
+            number = stack.pop()
+            if number.text not in needed:
+                needed[number.text] = number
+                names |= number.names
+                stack += number.parts
+        made = [n for n in self._made.values() if n.text in needed]  # in which each comes after what it is made of
+        lines = [f"    {n.text} = {n.written}\n" for n in made]
+        own: dict[str, Any] = {}
+        exec(f"def f({', '.join([*sorted(names), '**_'])}):\n{''.join(lines)}    return {text}", self._scope, own)
+        return own["f"]  # written here, of numbers and their names
+
+    def extended(self, values: Values) -> dict[str, Any]:
+        """Return values of numbers of the call together with those of the numbers that are made of these."""
+        key = frozenset(values), len(self._made)
+        if self._extension is None or self._extension[0] != key:
+            made = [n for n in self._made.values() if n.names <= values.keys()]
+            text = f"{{{', '.join([f'{n.text!r}: {n.text}' for n in made])}}}"
+            self._extension = key, self.compiled(text, made)
+        return {**values, **self._extension[1](**values)}
 
     def computed(self, values: Values) -> tuple:
         """Return the inputs that numbers became, for other values, with their type codes."""
@@ -207,6 +232,37 @@ def _simpler(function: Callable, operands: tuple) -> Any:
     return a if function is operator.floordiv and type(b) is int and b == 1 else None
 
 
+def _sum(function: Callable, operands: tuple) -> tuple[SymbolicNumber | None, int]:
+    """Return a sum of a number and integers as the number and one integer; None where it is something else."""
+    if function not in (operator.add, operator.sub):
+        return None, 0
+    a, b = operands
+    if function is operator.add and type(a) is int:
+        a, b = b, a
+    if type(b) is not int:
+        return None, 0
+    base, offset = a.sum if a.sum[0] is not None else (a, 0)
+    return base, offset + (b if function is operator.add else -b)
+
+
+def _least(function: Callable, operands: tuple) -> int | None:
+    """Return what a whole number is at least, from what its parts are; None where that is not known."""
+    low = [a.least if type(a) is SymbolicNumber else a for a in operands]
+    if function in (operator.mod, operator.floordiv) and type(operands[1]) is int and operands[1] > 0:
+        return 0 if function is operator.mod else None if low[0] is None else low[0] // operands[1]
+    if None in low or function not in (operator.add, operator.mul):
+        return None
+    return low[0] + low[1] if function is operator.add else low[0] * low[1] if min(low) >= 0 else None
+
+
+def _always(function: Callable, operands: tuple) -> bool:
+    """Tell whether the answer to a question is the same in any call, since a number is at least something."""
+    a, b = operands if len(operands) == 2 else (operands[0], 0)
+    if type(a) is not SymbolicNumber or a.least is None or type(b) is not int:
+        return False
+    return a.least >= b if function in (operator.lt, operator.ge) else function is not repr and a.least > b
+
+
 class SymbolicNumber:
     """A number of a call, or one that is made of such.
 
@@ -216,23 +272,56 @@ class SymbolicNumber:
     ----------
     trace : Trace
     text : str
-        The expression that it is.
+        Its name.
     value : float or int
         In this call.
+    written : str
+        The expression that it is of its `parts`; empty for a number of the call.
+    parts : tuple of SymbolicNumber
     names : frozenset of str
         The numbers of the call that it depends on.
     whole : bool
         Whether it is an integer in any call.
+    least : int, optional
+        What it is at least in any call, where that is known.
+    sum : (SymbolicNumber, int)
+        Of a sum with an integer: that, and what it was added to.
     """
 
-    __slots__ = ("_compute", "count", "factors", "names", "text", "trace", "value", "whole")
+    __slots__ = (
+        "_compute",
+        "count",
+        "factors",
+        "least",
+        "names",
+        "parts",
+        "sum",
+        "text",
+        "trace",
+        "value",
+        "whole",
+        "written",
+    )
 
-    def __init__(self, trace: Trace, text: str, value: Any, names: frozenset[str], whole: bool):
-        self.trace, self.text, self.value, self.names, self.whole = trace, text, value, names, whole
+    def __init__(
+        self,
+        trace: Trace,
+        text: str,
+        value: Any,
+        written: str = "",
+        parts: tuple[SymbolicNumber, ...] = (),
+        whole: bool = False,
+        least: int | None = None,
+        sum_: tuple[SymbolicNumber | None, int] = (None, 0),
+    ):
+        self.trace, self.text, self.value, self.written, self.parts = trace, text, value, written, parts
+        self.whole, self.least, self.sum = whole, least, sum_
+        self.names = frozenset().union(*[n.names for n in parts]) if parts else frozenset([text])
         self._compute: Callable | None = None
-        parts = text[1:-1].split(" * ") if whole and " * " in text and "(" not in text[1:-1] else [text]
-        self.count = int(parts[0]) if parts[0].isdigit() else 1  # of a product: the constant factor, and the others
-        self.factors = parts[1:] if parts[0].isdigit() else parts
+        product = whole and " * " in written
+        factors = written[1:-1].split(" * ") if product else [text]
+        self.count = int(factors[0]) if factors[0].isdigit() else 1  # of a product: the constant factor, and the others
+        self.factors = factors[1:] if factors[0].isdigit() else factors
 
     @property
     def __class__(self) -> type:  # type: ignore[misc]
@@ -242,7 +331,7 @@ class SymbolicNumber:
     def at(self, values: Values) -> Any:
         """Return its value for values of the numbers of a call."""
         if self._compute is None:
-            self._compute = self.trace.compiled(self.text, self.names)
+            self._compute = self.trace.compiled(self.text, [self])
         return self._compute(**values)
 
     def read(self) -> Any:
@@ -260,7 +349,8 @@ class SymbolicNumber:
         values = [a.value if type(a) is SymbolicNumber else a for a in operands]
         if not all(isinstance(v, (int, float)) for v in values):
             return NotImplemented
-        return self.trace.asked(function, operands, function(*values))
+        answer = function(*values)
+        return answer if _always(function, operands) else self.trace.asked(function, operands, answer)
 
     # fmt: off
     def __add__(self, other: Any) -> Any: return self._make(operator.add, self, other)
@@ -312,6 +402,8 @@ class SymbolicNumber:
 def concrete(value: Any, values: Values) -> Any:
     """Return a value, or a tuple or list of such, with the numbers in it computed that these values say."""
     if type(value) is SymbolicNumber:
+        if value.text in values:
+            return values[value.text]
         return value.at(values) if value.names <= values.keys() else value
     if type(value) in (tuple, list) and not _PLAIN.issuperset(map(type, value)):
         found = [concrete(v, values) for v in value]
@@ -319,6 +411,11 @@ def concrete(value: Any, values: Values) -> Any:
             return value
         return tuple(found) if type(value) is tuple else found
     return value
+
+
+def is_concrete(shape: Iterable[Any]) -> bool:
+    """Tell whether no size is symbolic."""
+    return SymbolicNumber not in map(type, shape)
 
 
 def leaf_of(number: Any) -> Expr:
@@ -334,7 +431,7 @@ def with_constants(roots: tuple[Expr, ...], trace: Trace, values: Values) -> tup
     """Return formulas with the numbers of one call as constants."""
     if not trace.leaves:
         return roots
-    return tuple(substitute(roots, {leaf: const(float(n.at(values))) for leaf, n in list(trace.leaves.items())}))
+    return tuple(substitute(roots, {leaf: const(float(concrete(n, values))) for leaf, n in list(trace.leaves.items())}))
 
 
 def computed(function: Callable[..., float], *numbers: Any) -> Any:
@@ -362,5 +459,6 @@ def numbers_of(op: Any, attrs: Any) -> dict[str, float]:
 
 
 __all__ = [
-    "Guards", "SymbolicNumber", "Trace", "computed", "concrete", "leaf_of", "no_questions", "numbers_of", "with_constants",
+    "Guards", "SymbolicNumber", "Trace", "computed", "concrete", "is_concrete", "leaf_of", "no_questions", "numbers_of",
+    "with_constants",
 ]  # fmt: skip

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from types import MethodType
@@ -66,11 +65,11 @@ class Symbol(Arithmetic):
     [5.0, 8.0]
     """
 
-    __slots__ = ("__weakref__", "_entries", "_prepared")
+    __slots__ = ("__weakref__", "_entries", "_structures")
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._entries = tuple(entries)
-        self._prepared: OrderedDict[Any, Any] = OrderedDict()  # what executors of the symbol share
+        self._structures: dict[Any, Any] = {}  # what executors of the symbol share, by their passes
 
     # ---- names ------------------------------------------------------------------------------------------------------
     handle = handle

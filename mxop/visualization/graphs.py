@@ -101,13 +101,9 @@ def _symbol(graph: Any) -> Symbol:
 
 def _key(node: Node) -> tuple:
     """Return what makes a node of one graph the same as one of another."""
-    op = (
-        ""
-        if node.op is None
-        else " ".join(m.name for m in node.op.members)
-        if isinstance(node.op, Fused)
-        else node.op.name
-    )
+    op = ""
+    if node.op is not None:
+        op = " ".join(m.name for m in members_of(node)) if isinstance(node.op, Fused) else node.op.name
     return node.name, op, repr(node.attrs.values_)
 
 

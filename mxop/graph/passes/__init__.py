@@ -20,6 +20,7 @@ from .simplify import Simplify
 from .stable import Stable
 from .table import (
     list_passes,
+    module_of,
     of_stage,
     on_change,
     optimize,
@@ -35,6 +36,6 @@ for _pass in (Stable, Algebra, FoldConstants, Choices, Simplify, TransposesIntoP
     register_pass(_pass)
 
 __all__ = [
-    "STAGES", "Labels", "Pass", "PeepholePass", "RewritePass", "label", "list_passes", "of_stage", "on_change", "optimize",
-    "register_pass", "run_passes", "selected", "skip", "switch_passes", "unregister_pass", "visit",
+    "STAGES", "Labels", "Pass", "PeepholePass", "RewritePass", "label", "list_passes", "module_of", "of_stage", "on_change",
+    "optimize", "register_pass", "run_passes", "selected", "skip", "switch_passes", "unregister_pass", "visit",
 ]  # fmt: skip

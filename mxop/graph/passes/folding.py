@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ... import dtypes
-from ..constants import LARGEST, evaluated, fill_of, is_literal, is_small, literal, size_of, value_of
+from ...opdef.symbolic import is_concrete
+from ..constants import LARGEST, evaluated, fill_of, filled, is_literal, is_small, literal, size_of, value_of
 from ..infer import Known
 from ..ir import Entry, Graph, Node
 from ..rewrite import rewrite
@@ -31,10 +32,15 @@ class FoldConstants(Pass):
         def replace(node: Node) -> list[Entry] | None:
             if not node.inputs or not _can_be_folded(node) or not all(known.is_known(e) for e in _outputs(node)):
                 return None
-            values = _folded(node, known)
+            values, name = _folded(node, known), f"{node.name}_constant"
             if values is None:
                 return None
-            made = [literal(v, f"{node.name}_constant", node.source, node.order) for v in values]
+            made = [
+                literal(v, name, node.source, node.order)
+                if isinstance(v, np.ndarray)
+                else filled(v, known.shape(e), name, node.source, node.order)
+                for v, e in zip(values, _outputs(node), strict=True)
+            ]
             for new in made:
                 known.add(new)
             return [(new, 0) for new in made]
@@ -52,13 +58,13 @@ def _outputs(node: Node) -> list[Entry]:
     return [(node, k) for k in range(node.n_outputs)]
 
 
-def _folded(node: Node, known: Known) -> list[np.ndarray] | None:
-    """Return the outputs of a node as arrays, or None when they are not constant."""
+def _folded(node: Node, known: Known) -> list | None:
+    """Return the outputs of a node as arrays, or as the number that is everywhere in one; None when they are not constant."""
     shape = known.shape((node, 0))
     if node.op.kind == "elementwise" and shape and 0 not in shape:  # type: ignore[union-attr]
         fills = [fill_of(e, known) for e in _outputs(node)]
         if None not in fills:  # whatever the inputs are
-            return [_filled(e, f, known) for e, f in zip(_outputs(node), fills, strict=True)]
+            return [dtypes.numpy_dtype(known.dtype(e)).type(f) for e, f in zip(_outputs(node), fills, strict=True)]
         if not is_small(shape):
             return _uniform(node, known)
     unread = node.op.shape_only(len(node.inputs))  # type: ignore[union-attr]
@@ -67,7 +73,8 @@ def _folded(node: Node, known: Known) -> list[np.ndarray] | None:
         is_small(known.shape(e)) for e in _outputs(node)
     ):
         return None
-    if not all(known.is_known(e) and size_of(known.shape(e)) <= LARGEST for e in node.inputs):
+    shapes = [known.shape(e) for e in node.inputs]
+    if not all(known.is_known(e) and is_concrete(d) and size_of(d) <= LARGEST for e, d in zip(node.inputs, shapes)):
         return None
     values = [value_of(e, known) if k in read else np.zeros(()) for k, e in enumerate(node.inputs)]
     if any(v is None for v in values):
@@ -75,14 +82,8 @@ def _folded(node: Node, known: Known) -> list[np.ndarray] | None:
     return evaluated(node, values, known)  # type: ignore[arg-type]
 
 
-def _filled(entry: Entry, fill: float | None, known: Known) -> np.ndarray:
-    """Return an array of one value without memory behind it."""
-    one = np.asarray(fill).astype(dtypes.numpy_dtype(known.dtype(entry)))
-    return np.broadcast_to(one, known.shape(entry))
-
-
-def _uniform(node: Node, known: Known) -> list[np.ndarray] | None:
-    """Return the outputs of an elementwise node on large arrays of one value each."""
+def _uniform(node: Node, known: Known) -> list | None:
+    """Return the outputs of an elementwise node on arrays of one value each, as such values."""
     fills = [fill_of(e, known) for e in node.inputs]
     if None in fills:
         return None
@@ -96,4 +97,6 @@ def _uniform(node: Node, known: Known) -> list[np.ndarray] | None:
     small.put(node, [(1,)] * node.n_outputs, [known.dtype(e) for e in _outputs(node)])
     for array, fill in zip(inputs, fills, strict=True):
         array[:] = fill
-    return [np.broadcast_to(v[0], known.shape(e)) for v, e in zip(evaluated(node, inputs, small), _outputs(node))]
+    values = [v[0] for v in evaluated(node, inputs, small)]
+    exact = [known.dtype(e) in dtypes.FLOATS or abs(int(v)) < 2**53 for e, v in zip(_outputs(node), values)]
+    return values if all(exact) else None

@@ -54,8 +54,8 @@ def register_pass(pass_: Any, *, before: str | None = None, after: str | None = 
     if pass_.stage not in STAGES:
         raise OpValueError(f"pass {pass_.name!r}: stage={pass_.stage!r} is not one of {', '.join(STAGES)}")
     old = next((p for p in _table if p.name == pass_.name), None)
-    if old is not None and _module(old) != _module(pass_):
-        raise OpValueError(f"there is a pass {pass_.name!r} already, of {_module(old)}; choose another name")
+    if old is not None and module_of(old) != module_of(pass_):
+        raise OpValueError(f"there is a pass {pass_.name!r} already, of {module_of(old)}; choose another name")
     first, last = _place(pass_, before, after, [p for p in _table if p is not old])
     place = last if before is not None else first
     if old is not None:
@@ -67,7 +67,7 @@ def register_pass(pass_: Any, *, before: str | None = None, after: str | None = 
     return pass_
 
 
-def _module(pass_: Any) -> str:
+def module_of(pass_: Any) -> str:
     return pass_.__module__ if isinstance(pass_, type) else type(pass_).__module__
 
 
@@ -198,7 +198,7 @@ def run_passes(graph: Graph, known: Known, passes: Iterable[Any], check: bool = 
     verified: set = set()
     for p in passes:
         pass_ = p() if isinstance(p, type) else p
-        before = snapshot(graph) if check and not _module(pass_).startswith("mxop.") else []
+        before = snapshot(graph) if check and not module_of(pass_).startswith("mxop.") else []
         new = _run(pass_, graph, known)
         verify_untouched(before, pass_.name)
         if new is not graph:

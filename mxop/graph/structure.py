@@ -1,0 +1,167 @@
+"""What a symbol computes, whatever its nodes are called: executors of equal structures share what the passes made of it."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from ..opdef import External
+from ..opdef.symbolic import Trace, Values, concrete, no_questions
+from ..shape_mode import mode as shape_mode
+from .assignment import Assign
+from .completion import Shown, may_be_completed
+from .epoch import epoch
+from .infer import Known
+from .ir import Entry, Graph, Node
+from .passes import module_of
+from .patterns import Pattern, found_for
+from .plan import Result
+from .schedule import Arena, build
+
+_NUMBERED = re.compile("\0([0-9]+)\0")
+
+
+@dataclass(frozen=True)
+class Ready:
+    """What an executor runs.
+
+    Attributes
+    ----------
+    pattern : Pattern
+    known : Known
+        Its shapes and calls, for the executor's arrays.
+    head_specs : sequence of (shape, type code)
+        Of the arrays for head gradients, None where no gradient depends on one.
+    shown : Shown
+        Its nodes as the symbol names them.
+    """
+
+    pattern: Pattern
+    known: Known
+    head_specs: Sequence[tuple | None]
+    shown: Shown
+
+    @property
+    def outputs(self) -> Sequence[Entry]:
+        """Those of the symbol."""
+        return self.pattern.graph.outputs[: self.pattern.lowered.n_outputs]
+
+    @property
+    def gradients(self) -> Sequence[Entry]:
+        return self.pattern.graph.outputs[self.pattern.lowered.n_forward :]
+
+    def build(self, arrays: Sequence[Any], heads: Sequence[Any], results: Sequence[Result], arena: Arena) -> tuple:
+        """Return the schedules, and the plan, for arrays of arguments and states, of head gradients, and for results."""
+        pattern = self.pattern
+        bound = {
+            node: a
+            for node, a in zip((*pattern.variables, *pattern.lowered.heads), (*arrays, *heads), strict=True)
+            if node is not None
+        }
+        return build(pattern.phases(results), self.known, bound, arena, pattern.shares, self.shown)
+
+
+class Structure:
+    """A symbol's graph; those that differ in names alone are equal.
+
+    Parameters
+    ----------
+    graph : Graph
+    variables : sequence of Node
+        Its arguments and states.
+    passes : sequence of Pass
+    """
+
+    MOST = 24  # graphs that are kept for shapes one by one
+    _may_be_any = True
+
+    def __init__(self, graph: Graph, variables: Sequence[Node], passes: Sequence[Any]):
+        self.graph, self.variables, self.passes = graph, list(variables), passes
+        at = {node: i for i, node in enumerate(graph.nodes)}
+        outputs = tuple([(at[n], k) for n, k in graph.outputs])
+        self._key = tuple(passes), outputs, tuple([_form(node, at) for node in graph.nodes])
+        self._hash = hash(self._key)
+        self._one_by_one: OrderedDict[Hashable, Pattern] = OrderedDict()
+        own = (module_of(p).startswith("mxop.") for p in passes)  # others may ask for names
+        self._for_any = self._may_be_any and may_be_completed(graph) and not _keeps_states(graph) and all(own)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Structure) and self._key == other._key
+
+    def ready(self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int) -> Ready:
+        """Return what runs for variables of certain shapes and types, with the gradients of the `wanted` ones."""
+        if self._for_any and gpu < 0:
+            return found_for(self, None, specs, wanted, is_train, gpu, self.completed)  # type: ignore[return-value]
+        return self.completed(self.pattern(specs, wanted, is_train, gpu), {})
+
+    def pattern(
+        self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int, trace: Trace | None = None
+    ) -> Pattern:
+        """Return what the passes make of the graph; for any sizes, nodes have numbers instead of names."""
+        if trace is not None:
+            graph, variables = self._numbered
+            return self._pattern(graph, variables, specs, wanted, is_train, gpu, trace)
+        key = specs, wanted, is_train, gpu, shape_mode.numpy, epoch()
+        found = self._one_by_one.get(key)
+        if found is None:
+            found = self._pattern(self.graph, self.variables, specs, wanted, is_train, gpu)
+            if not _keeps_states(found.graph):
+                self._one_by_one[key] = found
+                while len(self._one_by_one) > self.MOST:
+                    self._one_by_one.popitem(last=False)
+        return found
+
+    def _pattern(self, graph: Graph, variables: Sequence[Node], specs: tuple, wanted: tuple[int, ...], is_train: bool,
+                 gpu: int, trace: Trace | None = None) -> Pattern:  # fmt: skip
+        names = [v.name for v in variables]
+        return Pattern(graph, variables, specs, wanted, is_train, lambda: ("an executor", names), gpu=gpu, trace=trace,
+                       passes=self.passes, bound=True)  # fmt: skip
+
+    @cached_property
+    def _numbered(self) -> tuple[Graph, list[Node]]:
+        """The graph with a number in the place of each name, and its variables."""
+        new: dict[Node, Node] = {}
+        for i, node in enumerate(self.graph.nodes):
+            inputs = tuple([(new[n], k) for n, k in node.inputs])
+            control = tuple([new[n] for n in node.control])
+            new[node] = Node(node.op, node.attrs, inputs, f"\0{i}\0", node.strings, i, node.order, control)
+        return Graph([(new[n], k) for n, k in self.graph.outputs]), [new[v] for v in self.variables]
+
+    @no_questions()
+    def completed(self, pattern: Pattern, values: Values) -> Ready:
+        """Return what runs for sizes of the variables, with the names of this symbol."""
+        lowered, known = pattern.lowered, pattern.completed(values)
+        heads = [None if h is None else concrete(lowered.given[h], values) for h in lowered.heads]
+        mine = dict(zip(pattern.variables, self.variables, strict=True))
+        return Ready(pattern, known, heads, Shown(pattern.graph, known, mine, self.named))
+
+    def named(self, node: Node) -> Node:
+        """Return a node with a name, and the place where it was made, in the place of their number."""
+        nodes = self.graph.nodes
+        new = node.replaced(name=_NUMBERED.sub(lambda m: nodes[int(m[1])].name, node.name))
+        if type(node.source) is int:
+            new.source = nodes[node.source].source
+        return new
+
+
+def _form(node: Node, at: dict[Node, int]) -> tuple:
+    """Return what a node is to the passes: parameters are written too, for 0.0 equals -0.0, and 1 equals True."""
+    strings = tuple([item for item in (node.strings or {}).items() if item[0] not in node.attrs])
+    inputs, control = tuple([(at[n], k) for n, k in node.inputs]), tuple([at[n] for n in node.control])
+    return node.op, node.attrs, repr(node.attrs.values_), inputs, control, node.order, strings
+
+
+def _keeps_states(graph: Graph) -> bool:
+    """Tell whether a call of a graph has a state of its own, so that no two executors share it."""
+    ops = [node.op for node in graph.nodes]
+    return any(isinstance(op, External) and not isinstance(op, Assign) and not op.bodies for op in ops)
+
+
+__all__ = ["Ready", "Structure"]
