@@ -196,8 +196,9 @@ class Pattern:
         of = tuple(values.values())
         found = self._completed.get(of)
         if found is None:
-            found = keep(self._completed, of, Completed(self.known, self.trace, values), 8)
-            found.layouts |= self.layouts
+            found = Completed(self.known, self.trace, values)
+            found.layouts |= self.layouts  # before another thread sees it
+            keep(self._completed, of, found, 8)
         return found
 
     def _check_functions(self, graph: Graph) -> None:
