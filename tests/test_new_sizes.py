@@ -146,9 +146,9 @@ def test_what_a_function_asks_decides():
         return x * 2 if x.shape[0] % 3 else x.sum(axis=0)
 
     for n in [*range(2, 40), *range(2, 40)]:
-        x = nd.array(RNG.normal(size=(n, 3)))
+        x = nd.array(RNG.integers(-9, 10, size=(n, 3)))  # whose sums are exact in any order
         expected = x.asnumpy() * 2 if n % 3 else x.asnumpy().sum(0)
-        np.testing.assert_allclose(function(x).asnumpy(), expected, rtol=1e-6, atol=1e-6)
+        np.testing.assert_array_equal(function(x).asnumpy(), expected)
     assert len(calls) <= 10
 
 
