@@ -16,7 +16,7 @@ from threading import RLock, local
 from typing import Any
 
 from ..errors import MXNetError
-from ..formula import Expr, const, param, substitute
+from ..formula import Expr, const, param
 
 Values = Mapping[str, float]
 _serials = itertools.count()
@@ -188,7 +188,9 @@ class Trace:
                 needed[number.text] = number
                 names |= number.names
                 stack += number.parts
-        made = [n for n in self._made.values() if n.text in needed]  # in which each comes after what it is made of
+        made = [
+            n for n in list(self._made.values()) if n.text in needed
+        ]  # in which each comes after what it is made of
         lines = [f"    {n.text} = {n.written}\n" for n in made]
         own: dict[str, Any] = {}
         exec(f"def f({', '.join([*sorted(names), '**_'])}):\n{''.join(lines)}    return {text}", self._scope, own)
@@ -197,11 +199,12 @@ class Trace:
     def extended(self, values: Values) -> dict[str, Any]:
         """Return values of numbers of the call together with those of the numbers that are made of these."""
         key = frozenset(values), len(self._made)
-        if self._extension is None or self._extension[0] != key:
-            made = [n for n in self._made.values() if n.names <= values.keys()]
+        found = self._extension  # which another thread may exchange
+        if found is None or found[0] != key:
+            made = [n for n in list(self._made.values()) if n.names <= values.keys()]
             text = f"{{{', '.join([f'{n.text!r}: {n.text}' for n in made])}}}"
-            self._extension = key, self.compiled(text, made)
-        return {**values, **self._extension[1](**values)}
+            found = self._extension = key, self.compiled(text, made)
+        return {**values, **found[1](**values)}
 
     def computed(self, values: Values) -> tuple:
         """Return the inputs that numbers became, for other values, with their type codes."""
@@ -427,13 +430,6 @@ def leaf_of(number: Any) -> Expr:
     return leaf
 
 
-def with_constants(roots: tuple[Expr, ...], trace: Trace, values: Values) -> tuple[Expr, ...]:
-    """Return formulas with the numbers of one call as constants."""
-    if not trace.leaves:
-        return roots
-    return tuple(substitute(roots, {leaf: const(float(concrete(n, values))) for leaf, n in list(trace.leaves.items())}))
-
-
 def computed(function: Callable[..., float], *numbers: Any) -> Any:
     """Return ``function(*numbers)``, for composites that compute with their parameters in a way of their own.
 
@@ -460,5 +456,4 @@ def numbers_of(op: Any, attrs: Any) -> dict[str, float]:
 
 __all__ = [
     "Guards", "SymbolicNumber", "Trace", "computed", "concrete", "is_concrete", "leaf_of", "no_questions", "numbers_of",
-    "with_constants",
 ]  # fmt: skip
