@@ -65,7 +65,7 @@ MODULES = {
     "mxop._core.record": "mxop/_core/record.pyx",
     "mxop._core.transfer": "mxop/_core/transfer.pyx",
     "mxop._core.results": "mxop/_core/results.pyx",
-    "mxop._core.later": "mxop/_core/later.pyx",
+    "mxop._core.lazy": "mxop/_core/lazy.pyx",
     "mxop._core.launched": "mxop/_core/launched.pyx",
     "mxop._core.views": "mxop/_core/views.pyx",
     "mxop._core.elementwise": "mxop/_core/elementwise.pyx",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ._core import later
+from ._core import lazy
 from .missing import hooks
 
 
@@ -29,7 +29,7 @@ def set_bulk_size(size: int) -> int:
     >>> mx.engine.set_bulk_size(before)
     10
     """
-    return later.set_most(int(size))
+    return lazy.set_most(int(size))
 
 
 @contextmanager

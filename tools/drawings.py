@@ -105,7 +105,7 @@ def call() -> SVG:
     ])  # fmt: skip
     tape = Box(570, main[1].y, 250, ["recording?", "_core/tape: a node that keeps", "what backward will read"], TAPE)
     gpu = Box(570, main[2].y + 36, 250, ["on a GPU", "_gpu/text: the formula as CUDA text,", "one CuPy kernel"], KERNEL)
-    late = Box(570, main[3].y + 50, 250, ["a large result?", "_core/later: computed when read,", "with what it is made of"],
+    late = Box(570, main[3].y + 50, 250, ["a large result?", "_core/lazy: evaluated when read,", "fused with its neighbours"],
                KERNEL)  # fmt: skip
     sides = [across(main[1].right, tape.left), across(main[2].right, gpu.left), across(main[3].right, late.left)]
     return drawing(flow(main) + shapes_of([tape, gpu, late]) + sides, 710, main[-1].bottom + 14)

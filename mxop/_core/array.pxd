@@ -56,7 +56,6 @@ cdef class Node:
     # scratch of one backward pass
     cdef list pending
     cdef unsigned long long visit
-    cdef bint ours                  # nobody else has what is pending
 
 cdef class Array:
     cdef Block* block
@@ -117,7 +116,7 @@ cdef int settle(Block* block, bint writes) except -1
 
 cdef inline char* read_pointer(Array a) except? NULL:
     """The one way to an array's memory for reading."""
-    if a.block != NULL and a.block.later != NULL:
+    if a.block != NULL and a.block.lazy:
         settle(a.block, False)
     return a.data
 
@@ -128,7 +127,7 @@ cdef inline char* write_pointer(Array a) except NULL:
         raise_readonly()
     if a.watch is not None:
         a.watch.writes += 1
-    if a.block != NULL and (a.block.later != NULL or a.block.readers):
+    if a.block != NULL and (a.block.lazy or a.block.readers):
         settle(a.block, True)
     return a.data
 

@@ -139,7 +139,7 @@ cdef class Array:
         if self.watch is not None:
             self.watch.writes += 1
             self.watch.exports += 1
-        if self.block.later != NULL or self.block.readers:
+        if self.block.lazy or self.block.readers:
             settle(self.block, True)
         self.block.exports += 1
         buffer.buf = self.data

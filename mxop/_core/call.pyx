@@ -7,7 +7,7 @@ from cpython.object cimport PyObject
 from libc.stdlib cimport free, realloc
 
 from mxop._core.array cimport Array, new_array, read_pointer, view_of, wrapped
-from mxop._core.later cimport run_all
+from mxop._core.lazy cimport run_all
 from mxop._kernels.instruction_sets cimport itemsize_of
 
 cdef extern from "Python.h":

@@ -13,7 +13,7 @@ from mxop._core.array cimport (
     MAX_VALUES, Array, Node, Value, alloc, alloc_like, broadcast_operand, detached, fill_operand, is_making,
     read_pointer, settle_results, shape_of, touch, write_pointer,
 )
-from mxop._core.later cimport defer, may_wait
+from mxop._core.lazy cimport defer
 from mxop._core.launched cimport keep_launch, relaunched
 from mxop._core.profile cimport IMPERATIVE, NANS, clock, enter_body, is_body, look, note_call, watched
 from mxop._core.recent cimport numpy_shapes
@@ -448,8 +448,8 @@ cdef object run_described(ElementwiseCall call, object inputs, const Value* valu
     ctype = compute_type(call, first, inputs)
     values = typed_values(call, values, dtype, typed, &ctype)
     program = call.program(ctype)
-    if out is None and call.plain_types and dtype <= FLOAT64 and may_wait(size) and not watched(IMPERATIVE | NANS):
-        found = defer(call, n_in, call.n_out, inputs, values, dtype, ndim, shape, size)
+    if out is None and call.plain_types and dtype <= FLOAT64 and not watched(IMPERATIVE | NANS):
+        found = defer(call, inputs, values, dtype, ndim, shape, size)
         if found is not None:
             if is_noted():
                 record_elementwise(call, inputs, <list>found, values)

@@ -10,7 +10,7 @@ from mxop._core.call cimport Call, Places
 from mxop._core.dispatch cimport invoke_with
 from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, gpu_values, typed_values
 from mxop._core.external cimport execute_external
-from mxop._core.later cimport run_all
+from mxop._core.lazy cimport run_all
 from mxop._core.prepared cimport prepare_operator
 from mxop._core.profile cimport API, SYMBOLIC, clock, enter_step, note_api, note_step, watched
 from mxop._core.record cimport set_recording

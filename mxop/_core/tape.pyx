@@ -10,7 +10,6 @@ from mxop._core.array cimport (
 from mxop._core.chain cimport checked, gradients_at
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
 from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, filled_attrs, run_elementwise
-from mxop._core.later cimport hand_on
 from mxop._core.plans cimport Recorded
 from mxop._core.profile cimport API, IMPERATIVE, clock, note_api, note_call, watched
 from mxop._core.record cimport is_recording, is_training, set_recording, set_training
@@ -273,11 +272,8 @@ cdef object plus(object x, object y):
     return call_two(_add, a, b, None)
 
 
-cdef int push(Node node, int output, object grad, bint ours=False) except -1:
-    """Add a gradient to those that a node's output has received; `ours` is one that nobody else has.
-
-    Only what variables receive stays sparse.
-    """
+cdef int push(Node node, int output, object grad) except -1:
+    """Add a gradient to those that a node's output has received; only what variables receive stays sparse."""
     cdef list pending = node.pending
     if node.freed:
         return 0
@@ -286,9 +282,9 @@ cdef int push(Node node, int output, object grad, bint ours=False) except -1:
     if pending is None:
         pending = node.pending = [None] * node.n_outputs
     if pending[output] is None:
-        pending[output], node.ours = grad, ours
+        pending[output] = grad
     else:
-        pending[output], node.ours = plus(pending[output], grad), True
+        pending[output] = plus(pending[output], grad)
     return 0
 
 
@@ -344,7 +340,7 @@ cdef int back_elementwise(Node node, list needed, bint create) except -1:
         g = <Array>(found if plan.call.n_out == 1 else found[i])
         if call.broadcast and g.shape_tuple() != (<Array>node.inputs[k]).shape_tuple():
             g = <Array>invoke(_unbroadcast.op, [g, node.inputs[k]], _unbroadcast.op.parse({}), None)
-        push(<Node>node.parents[k], node.parent_outputs[k], g, not create)
+        push(<Node>node.parents[k], node.parent_outputs[k], g)
     return 0
 
 
@@ -551,7 +547,7 @@ cdef int store(Node leaf, object g, bint alone) except -1:
             leaf.fresh = True
             return 0
         g, alone = call_one(_zeros_like, <Array>leaf.grad), False
-    if leaf.grad_req != REQ_WRITE or not (alone and exchange(leaf, <Array>g) or leaf.ours and hand_on(<Array>g, <Array>leaf.grad)):
+    if leaf.grad_req != REQ_WRITE or not (alone and exchange(leaf, <Array>g)):
         copy_into(<Array>g, <Array>leaf.grad, leaf.grad_req)
     touch(<Array>leaf.grad, "backward()")
     leaf.fresh = True

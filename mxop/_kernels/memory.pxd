@@ -1,4 +1,3 @@
-from cpython.object cimport PyObject
 from libc.string cimport memset
 
 cdef extern from *:
@@ -25,13 +24,13 @@ cdef struct Block:
     Py_ssize_t refs
     Py_ssize_t nbytes       # bytes that may be read and written, which its size class may round up
     int size_class          # -1: memory of somebody else
-    int readers             # calls that have not run yet and read it: see mxop/_core/later.pyx
+    int readers             # times that pending calls read it: see mxop/_core/lazy.pyx
     void* link              # of wrapped memory the object that keeps it alive; of a block in the free list the next
     char* data
     unsigned long long stamp    # when an array over it was last written again: see mxop/_core/array.pyx
     int writer                  # by which call
     int exports                 # buffers over it that are out
-    PyObject* later             # owned: the call that is to fill it, NULL when that has run
+    bint lazy                   # a pending call is to fill it
 
 ctypedef void (*watch_function)(Py_ssize_t in_use) noexcept
 ctypedef void (*forsaken_function)(Block* block) noexcept

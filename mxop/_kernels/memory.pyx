@@ -12,7 +12,6 @@ import os
 
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memset
-from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_DECREF
 
 from mxop.errors import OutOfMemoryError
@@ -133,7 +132,7 @@ cdef Block* block_new(Py_ssize_t nbytes) except NULL:
     block.refs = 1
     block.nbytes = nbytes
     block.stamp, block.writer = 0, 0
-    block.readers, block.exports, block.later = 0, 0, NULL
+    block.readers, block.exports, block.lazy = 0, 0, False
     if debug_memory():
         _surround(block, rounded)
     mx_unpoison(block.data, nbytes)
@@ -238,7 +237,7 @@ cdef Block* block_wrap(char* data, Py_ssize_t nbytes, object owner) except NULL:
     Py_INCREF(owner)
     block.refs = 1
     block.stamp, block.writer = 0, 0
-    block.readers, block.exports, block.later = 0, 0, NULL
+    block.readers, block.exports, block.lazy = 0, 0, False
     block.nbytes = nbytes
     block.size_class = -1
     block.link = <void*>owner
@@ -250,7 +249,7 @@ cdef void block_free(Block* block) noexcept:
     """Put a block that nobody uses back into the pool, or give it back to its owner."""
     global _in_use, _cached
     cdef Py_ssize_t rounded
-    if block.later != NULL:
+    if block.lazy:
         _forsaken(block)
     if block.size_class < 0:
         Py_DECREF(<object>block.link)
@@ -279,7 +278,7 @@ cdef void set_watch(watch_function watch) noexcept:
 
 
 cdef void set_forsaken(forsaken_function forsaken) noexcept:
-    """Call a function when a block goes that is still to be filled; it gives `later` back."""
+    """Call a function when a block goes that is still to be filled by a pending call."""
     global _forsaken
     _forsaken = forsaken
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .. import nd
-from .._core import later
+from .._core import lazy
 
 TOO_FAST = 1.5  # times as fast as a copy of as many bytes: such a figure is marked
 SMALL = 1 << 14  # elements up to which results are computed when a call returns
@@ -51,8 +51,8 @@ class Way:
         self.restore()
         nd.waitall()
         results = finish(self.call())
-        if later.waiting():
-            return f"leaves {later.waiting()} calls undone"
+        if lazy.waiting():
+            return f"leaves {lazy.waiting()} calls undone"
         return difference(self.read(results), expected, tolerance)
 
 
@@ -181,7 +181,7 @@ def ended(call: Callable[[], Any]) -> Callable[[], Any]:
     nd.waitall()
     results = call()
     waits = [hasattr(a, "block_until_ready") or (hasattr(a, "wait_to_read") and a.size > SMALL) for a in each(results)]
-    return (lambda: finish(call())) if any(waits) or later.waiting() else call
+    return (lambda: finish(call())) if any(waits) or lazy.waiting() else call
 
 
 def begun(call: Callable[[], Any]) -> Callable[[], Any]:

@@ -6,7 +6,7 @@ from .. import context as _context
 from .. import ops as _ops  # noqa: F401  registers the operators
 from .._core import core as _core
 from .._core import dispatch as _dispatch
-from .._core import later as _later
+from .._core import lazy as _lazy
 from .._core import tape as _tape
 from .._core.core import NDArray  # noqa: F401
 from ..opdef import operator as _operator
@@ -37,7 +37,7 @@ _register.fill(_sys.modules[__name__], {n for n in globals() if not n.startswith
 
 def waitall() -> None:
     """Wait until all arrays are computed."""
-    _later.run_all()
+    _lazy.run_all()
     if "cupy" in _sys.modules:
         from .._gpu import device
 

@@ -2,6 +2,9 @@
 
 import gc
 import multiprocessing
+import os
+import subprocess
+import sys
 import threading
 import time
 from typing import ClassVar
@@ -14,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop._core import later
+from mxop._core import lazy
 from mxop.op import F, elementwise
 from mxop.opdef.registry import unregister
 
@@ -23,9 +26,9 @@ SHAPE = (17, 1024)  # above what small calls compute at once
 
 @pytest.fixture(autouse=True)
 def from_small_arrays_on():
-    before = later.set_least(1), mx.engine.set_bulk_size(15)
+    before = lazy.set_least(1), mx.engine.set_bulk_size(15)
     yield
-    later.set_least(before[0])
+    lazy.set_least(before[0])
     mx.engine.set_bulk_size(before[1])
 
 
@@ -45,11 +48,11 @@ def chain(x, y, z):
 def test_a_chain_waits_and_gives_the_same_bits():
     x, y, z = made(0), made(1), made(2)
     want = at_once(lambda: chain(x, y, z).asnumpy())
-    assert later.waiting() == 0
+    assert lazy.waiting() == 0
     found = chain(x, y, z)
-    assert later.waiting() == 4
+    assert lazy.waiting() == 4
     assert np.array_equal(found.asnumpy(), want)
-    assert later.waiting() == 0
+    assert lazy.waiting() == 0
 
 
 @pytest.mark.parametrize("shape", [(1024,), (17, 1), (1, 1024), (1,)])
@@ -70,11 +73,11 @@ def test_what_nobody_has_is_not_computed():
     x = made()
     y = x + 1
     del y
-    assert later.waiting() == 0
+    assert lazy.waiting() == 0
     y = (x + 1) * 2  # of which one is needed, but nobody has it
-    assert later.waiting() == 2
+    assert lazy.waiting() == 2
     del y
-    assert later.waiting() == 0
+    assert lazy.waiting() == 0
 
 
 def test_what_somebody_still_has_is_stored():
@@ -82,7 +85,7 @@ def test_what_somebody_still_has_is_stored():
     y = x + 1
     z = y * 2
     assert np.array_equal(z.asnumpy(), (x.asnumpy() + 1) * 2)
-    assert later.waiting() == 0
+    assert lazy.waiting() == 0
     assert np.array_equal(y.asnumpy(), x.asnumpy() + 1)
 
 
@@ -93,7 +96,7 @@ def test_a_temporary_of_two_chains_is_computed_once():
     a, b = y + 1, y * 2
     del y
     assert np.array_equal(a.asnumpy(), want + 1)
-    assert later.waiting() == 0  # b is done with it
+    assert lazy.waiting() == 0  # b is done with it
     x[:] = 0
     assert np.array_equal(b.asnumpy(), want * 2)
 
@@ -105,7 +108,7 @@ def test_a_temporary_of_too_many_chains_is_computed_once():
     kept = [y * k for k in range(60)]
     del y
     assert np.array_equal(kept[0].asnumpy(), want * 0)
-    assert 0 < later.waiting() < 60
+    assert 0 < lazy.waiting() < 60
     x[:] = 0
     for k, a in enumerate(kept):
         assert np.array_equal(a.asnumpy(), want * np.float32(k))
@@ -126,7 +129,7 @@ def test_long_chains_are_cut():
     y, want = x, x.asnumpy()
     for k in range(100):
         y, want = y * 1.0078125 + k % 3, want * np.float32(1.0078125) + np.float32(k % 3)
-        assert later.waiting() <= 15
+        assert lazy.waiting() <= 15
     assert np.array_equal(y.asnumpy(), want)
 
 
@@ -236,7 +239,7 @@ def test_memory_that_others_may_write_unseen():
     del memory
     gc.collect()
     y = x + 1
-    assert later.waiting() == 1
+    assert lazy.waiting() == 1
     other = nd.from_dlpack(x.__dlpack__())
     z = x + 2
     other[:] = 0
@@ -354,7 +357,7 @@ def test_a_variable_that_changed_is_still_found():
 def test_errors_come_with_the_call():
     with pytest.raises(mx.MXNetError, match=r"elemwise_add|broadcast_add"):
         made() + made(1, (2, 1024))
-    assert later.waiting() == 0
+    assert lazy.waiting() == 0
 
 
 def test_threads_may_read_the_same():
@@ -384,7 +387,7 @@ def test_what_is_being_computed_may_be_read_by_calls_of_other_threads():
     x = nd.full((20_000_000,), 2.5)
     x.wait_to_read()
     y = nd.gamma(x)
-    assert later.waiting() == 1
+    assert lazy.waiting() == 1
     begun = threading.Event()
 
     def read():
@@ -464,7 +467,7 @@ def test_the_profiler_sees_each_call(tmp_path):
     mx.profiler.set_config(profile_imperative=True, aggregate_stats=True, filename=str(tmp_path / "profile.json"))
     mx.profiler.set_state("run")
     y = x * 2 + 1
-    assert later.waiting() == 0
+    assert lazy.waiting() == 0
     mx.profiler.set_state("stop")
     table = mx.profiler.dumps(reset=True)
     assert "_mul_scalar" in table
@@ -475,31 +478,37 @@ def test_the_profiler_sees_each_call(tmp_path):
 def test_waiting_for_all():
     x = made()
     kept = [x * k for k in range(5)]
-    assert later.waiting() == 5
+    assert lazy.waiting() == 5
     nd.waitall()
-    assert later.waiting() == 0
+    assert lazy.waiting() == 0
     kept.append(x + 1)
     kept[-1].wait_to_read()
-    assert later.waiting() == 0
+    assert lazy.waiting() == 0
 
 
-def test_what_waits_is_bounded():
-    x = nd.ones((1024, 1024))
-    before = later.set_most_bytes(16 << 20)
-    try:
-        kept = []
-        for k in range(32):
-            kept.append(x * k)
-            assert later.waiting() <= 4
-    finally:
-        later.set_most_bytes(before)
-    assert [float(a[5, 5].asscalar()) for a in kept] == list(range(32))
+def test_the_number_of_pending_calls_is_bounded():
     x, kept = made(), []
     for k in range(1000):
         kept.append(x + k)
-        assert later.waiting() <= 256
+        assert lazy.waiting() <= 15
     for k, a in enumerate(kept):
         assert np.array_equal(a.asnumpy(), x.asnumpy() + np.float32(k))
+
+
+BOUNDED = """
+import mxop as mx
+from mxop._core import lazy
+x, kept = mx.nd.ones((1024, 1024)), []
+for k in range(32):
+    kept.append(x * k)
+    assert lazy.waiting() <= 4, lazy.waiting()
+assert [float(a[5, 5].asscalar()) for a in kept] == list(range(32))
+"""
+
+
+def test_the_bytes_of_pending_results_are_bounded():
+    environment = os.environ | {"MXOP_POOL_BYTES": str(32 << 20)}
+    subprocess.run([sys.executable, "-c", BOUNDED], check=True, env=environment)
 
 
 class Calls(RuleBasedStateMachine):
@@ -507,11 +516,11 @@ class Calls(RuleBasedStateMachine):
 
     @initialize()
     def begin(self):
-        self.before = later.set_least(1)
+        self.before = lazy.set_least(1)
         self.pairs = [(a, a.asnumpy()) for a in (made(k) for k in range(2))]
 
     def teardown(self):
-        later.set_least(self.before)
+        lazy.set_least(self.before)
         for a, want in self.pairs:
             assert np.array_equal(a.asnumpy(), want, equal_nan=True)
 
@@ -577,7 +586,7 @@ class Calls(RuleBasedStateMachine):
 
     @invariant()
     def bounded(self):
-        assert later.waiting() < 200
+        assert lazy.waiting() <= 28
 
 
 Calls.TestCase.settings = settings(
