@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any, TypeVar
 
 from ..formula import Expr, const, substitute, walk
 from ..opdef import Attrs, Operator
-from ..opdef.symbolic import Trace, Values, concrete, no_questions
+from ..opdef.symbolic import Trace, Values, completing, concrete, no_questions
 from .fuse import Fused
 from .infer import Known
 from .ir import Entry, Graph, Node
-from .stages import Strip
+from .stages import Stage, Strip
 
-Op = TypeVar("Op", bound=Operator)
+Kind = TypeVar("Kind")
 
 
 class Completed(Known):
@@ -49,41 +48,63 @@ class Completed(Known):
     def call(self, node: Node) -> tuple[Operator, Attrs]:
         found = self._calls.get(node)
         if found is None:
-            found = self._calls[node] = self._completed(node)
+            complete = self._symbolic.completing.get(node)
+            if complete is None:
+                complete = self._symbolic.completing[node] = _completing_call(node, self._leaves)
+            found = self._calls[node] = complete(self._values)
         return found
 
-    def _completed(self, node: Node) -> tuple[Operator, Attrs]:
-        op: Any = node.op
-        if isinstance(op, Fused):
-            roots, shape = self._with_constants(op.roots), concrete(op.shape, self._values)
-            op = op if roots is op.roots and shape is op.shape else _changed(op, roots=roots, shape=shape)
-        elif isinstance(op, Strip):
-            stages = [
-                replace(s, roots=self._with_constants(s.roots), shape=concrete(s.shape, self._values))
-                for s in op.stages
-            ]
-            sizes = ("rows", "locals_", "shapes", "seen", "results")
-            op = _changed(op, stages=stages, **{name: concrete(getattr(op, name), self._values) for name in sizes})
-        values = concrete(node.attrs.values_, self._values)
-        return op, node.attrs if values is node.attrs.values_ else Attrs(node.attrs.names, values)
 
-    def _with_constants(self, roots: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Return formulas with the numbers of the call as constants."""
-        numbers = {leaf: self._leaves[leaf] for leaf in _parameters(roots) if leaf in self._leaves}
-        if not numbers:
-            return roots
-        return tuple(substitute(roots, {leaf: const(float(concrete(n, self._values))) for leaf, n in numbers.items()}))
+#: What completes a value for the numbers of a call; None where nothing is to be completed.
+Completing = Callable[[Values], Any] | None
+_SIZES = {Fused: ("shape",), Strip: ("rows", "locals_", "shapes", "seen", "results")}
 
 
-@lru_cache(4096)
-def _parameters(roots: tuple[Expr, ...]) -> tuple[Expr, ...]:
-    return tuple([e for e in walk(roots) if e.kind == "param"])
+def _completing_call(node: Node, leaves: Mapping[Expr, Any]) -> Callable[[Values], tuple[Operator, Attrs]]:
+    """Return a function that returns the operator and the parameters of a node."""
+    op, attrs = node.op, node.attrs
+    parts = {name: completing(getattr(op, name)) for name in _SIZES.get(type(op), ())}
+    if isinstance(op, Fused):
+        parts["roots"] = _completing_roots(op.roots, leaves)
+    elif isinstance(op, Strip):
+        parts["stages"] = _completing_stages(op.stages, leaves)
+    of_op, of_attrs = _completing_object(op, parts), completing(attrs.values_)
+    return lambda values: (
+        op if of_op is None else of_op(values),
+        attrs if of_attrs is None else Attrs(attrs.names, of_attrs(values)),
+    )
 
 
-def _changed(op: Op, **changes: Any) -> Op:
-    """Return an operator object like another: operators are not copied otherwise, for they are what they are by identity."""
-    new = object.__new__(type(op))
-    new.__dict__.update(op.__dict__, **changes)
+def _completing_stages(stages: Sequence[Stage], leaves: Mapping[Expr, Any]) -> Completing:
+    parts = [
+        _completing_object(s, {"roots": _completing_roots(s.roots, leaves), "shape": completing(s.shape)})
+        for s in stages
+    ]
+    if not any(parts):
+        return None
+    return lambda values: [s if part is None else part(values) for s, part in zip(stages, parts, strict=True)]
+
+
+def _completing_roots(roots: tuple[Expr, ...], leaves: Mapping[Expr, Any]) -> Completing:
+    """The numbers of the call become constants of formulas."""
+    numbers = {leaf: leaves[leaf] for leaf in walk(roots) if leaf.kind == "param" and leaf in leaves}
+    if not numbers:
+        return None
+    return lambda values: tuple(
+        substitute(roots, {leaf: const(float(concrete(n, values))) for leaf, n in numbers.items()})
+    )
+
+
+def _completing_object(there: Any, parts: Mapping[str, Completing]) -> Completing:
+    """Return a function that returns an object like another, with some attributes completed."""
+    changes = [(name, part) for name, part in parts.items() if part is not None]
+    return (lambda values: _changed(there, **{name: part(values) for name, part in changes})) if changes else None
+
+
+def _changed(there: Kind, **changes: Any) -> Kind:
+    """Return an object like another: operators are not copied otherwise, for they are what they are by identity."""
+    new = object.__new__(type(there))
+    new.__dict__.update(there.__dict__, **changes)
     return new
 
 

@@ -244,6 +244,7 @@ class Known:
         self._of: dict[Node, tuple[list, list]] = {}
         self._answers: dict[tuple, tuple[list, list]] = {}
         self.layouts: dict[Any, Any] = {}  # how memory was laid out, by what that depends on besides
+        self.completing: dict[Node, Any] = {}  # of symbolic sizes: what completes the call of a node
         self.n_forward: int | None = None
         self.on_cpu = True
 

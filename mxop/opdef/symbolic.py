@@ -12,6 +12,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from threading import RLock, local
 from typing import Any
 
@@ -416,6 +417,23 @@ def concrete(value: Any, values: Values) -> Any:
     return value
 
 
+def completing(value: Any) -> Callable[[Values], Any] | None:
+    """Return a function that does what :func:`concrete` does for a value; None where there are no symbolic numbers in it."""
+    if type(value) is SymbolicNumber:
+        return partial(concrete, value)
+    if type(value) not in (tuple, list) or _PLAIN.issuperset(map(type, value)):
+        return None
+    parts = [(k, part) for k, part in enumerate(map(completing, value)) if part is not None]
+
+    def completed(values: Values) -> Any:
+        found = list(value)
+        for k, part in parts:
+            found[k] = part(values)
+        return found if type(value) is list else tuple(found)
+
+    return completed if parts else None
+
+
 def is_concrete(shape: Iterable[Any]) -> bool:
     """Tell whether no size is symbolic."""
     return SymbolicNumber not in map(type, shape)
@@ -455,5 +473,6 @@ def numbers_of(op: Any, attrs: Any) -> dict[str, float]:
 
 
 __all__ = [
-    "Guards", "SymbolicNumber", "Trace", "computed", "concrete", "is_concrete", "leaf_of", "no_questions", "numbers_of",
+    "Guards", "SymbolicNumber", "Trace", "completing", "computed", "concrete", "is_concrete", "leaf_of", "no_questions",
+    "numbers_of",
 ]  # fmt: skip
