@@ -11,7 +11,6 @@ Kept = TypeVar("Kept")
 #: Entries of a cache of what calls need, one for each combination of parameters, or of parameters, shapes and types.  A program
 #: has tens to hundreds; an entry takes about 1 KB (the shapes of a call) to 10 KB (prepared calls).
 CALLS = 1024
-SHAPES = 4096
 
 
 def keep(cache: dict, key: Hashable, value: Kept, most: int = CALLS) -> Kept:
@@ -33,4 +32,4 @@ def keep(cache: dict, key: Hashable, value: Kept, most: int = CALLS) -> Kept:
     return value
 
 
-__all__ = ["CALLS", "SHAPES", "keep"]
+__all__ = ["CALLS", "keep"]

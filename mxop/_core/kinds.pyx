@@ -20,7 +20,7 @@ from mxop._kernels.operands cimport MAX_DIMS, REQ_WRITE
 
 from mxop._core.array import as_numpy
 from mxop.errors import MXNetError, OpTypeError, translated
-from mxop.memo import SHAPES, keep
+from mxop.memo import keep
 from mxop.opdef import infer
 from mxop.opdef.above import ask
 from mxop.opdef.places import place
@@ -111,7 +111,7 @@ cdef tuple cached_inference(object op, object attrs, tuple shapes, tuple types):
     found = _inferred.get(key)
     if found is None:
         found = op.infer_outputs(attrs, list(shapes), list(types))
-        keep(_inferred, key, found, SHAPES)
+        keep(_inferred, key, found)
     return <tuple>found
 
 
@@ -303,7 +303,7 @@ cdef list checked_by_rules(object op, object attrs, object inputs):
             except MXNetError as problem:
                 refused.args = (f"{refused}; {problem}",)
             raise
-        keep(_inferred, key, found, SHAPES)
+        keep(_inferred, key, found)
     return <list>found
 
 

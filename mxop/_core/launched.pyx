@@ -9,7 +9,7 @@ from mxop._core.call cimport Call, Places, gpu_pointer
 from mxop._kernels.instruction_sets cimport itemsize_of
 from mxop._kernels.operands cimport MAX_DIMS
 
-from mxop.memo import SHAPES, keep
+from mxop.memo import keep
 
 cdef enum:
     MOST = 8        # inputs of calls that are known again
@@ -114,7 +114,7 @@ cdef list relaunched(dict launches, PyObject** inputs, int n, bint numpy, list v
 cdef int keep_launch(dict launches, PyObject** inputs, int n, bint numpy, object plan, list results) except -1:
     """Keep what a call launched, whose results are new."""
     if n <= MOST and plan is not None:
-        keep(launches, seen(inputs, n, numpy), Launch(plan, results), SHAPES)
+        keep(launches, seen(inputs, n, numpy), Launch(plan, results))
     return 0
 
 

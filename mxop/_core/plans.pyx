@@ -21,7 +21,7 @@ from mxop._kernels.operands cimport REQ_WRITE
 from mxop.errors import MXNetError
 from mxop.opdef.above import ask
 
-MOST = 512              # plans that are kept
+MOST = 256              # plans that are kept
 cdef enum:
     MOST_IDLE = 4       # prepared calls of one plan that wait for their next run
 

@@ -6,7 +6,7 @@ from libc.string cimport memcmp, memcpy
 
 from mxop._core.array cimport Array, signature, signature_size, write_signature
 
-from mxop.memo import SHAPES, keep
+from mxop.memo import keep
 from mxop.shape_mode import mode as _mode, used as _numpy_used
 
 cdef extern from "Python.h":
@@ -101,7 +101,7 @@ cdef class Plans(Latest):
 
     cdef object put(self, object op, object attrs, object inputs, bint strides, object plan):
         """Keep a plan, and return it."""
-        return keep(self.kept, (op, attrs, signature(inputs, numpy_shapes(), strides)), plan, SHAPES)
+        return keep(self.kept, (op, attrs, signature(inputs, numpy_shapes(), strides)), plan)
 
     def clear(self):
         """Drop all: an operator was unregistered or replaced."""

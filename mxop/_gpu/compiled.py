@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..memo import SHAPES, keep
+from ..memo import keep
 from . import device
 from .text import OPTIONS
 
@@ -27,7 +27,7 @@ def module(source: str, place: int) -> Any:
         binary, _ = cuda.compiler.compile_using_nvrtc(source, OPTIONS, cache_in_memory=True)
         found = cuda.function.Module()
         found.load(binary)
-        keep(_modules, key, found, SHAPES)
+        keep(_modules, key, found)
     return found
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import dtypes
 from ..formula import keys_of
-from ..memo import SHAPES, keep
+from ..memo import keep
 from . import compiled, device, reductions, text
 from .layout import BLOCK, WORD, lay
 
@@ -101,7 +101,7 @@ def formula(roots: Sequence[Any], params: Sequence[str], values: Sequence[float]
         made = text.ElementwiseText(roots, tuple(params), tuple(map(code_of, inputs)), tuple(map(code_of, outputs)),
                                     compute, reqs, name)  # fmt: skip
         with device.using(place):
-            plan = keep(_plans, key, _elementwise(made, frozenset(keys_of(roots)), inputs, outputs, place), SHAPES)
+            plan = keep(_plans, key, _elementwise(made, frozenset(keys_of(roots)), inputs, outputs, place))
     return plan, inputs, values, outputs
 
 
@@ -144,7 +144,7 @@ def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: A
     key = (made.map_root.uid, made.combine.name, last, made.in_type, made.out_type,
            made.compute, made.name, axes, place, source.shape, source.strides)  # fmt: skip
     with device.using(place):
-        passes = _plans.get(key) or keep(_plans, key, _reduction(made, source, axes, place), SHAPES)
+        passes = _plans.get(key) or keep(_plans, key, _reduction(made, source, axes, place))
         if len(passes) == 1:
             return [(passes[0], [source], (each,), [result])]
         parts = device.require(place).empty(passes[0].blocks[1] * result.size, text.SCALAR[made.reduce_type])

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from ..errors import OpTypeError
-from ..memo import SHAPES, keep
+from ..memo import keep
 from ..opdef import Attrs, External, registry
 from ..opdef.params import REQUIRED, Param
 from . import symbols
@@ -93,7 +93,7 @@ _graphs: dict[str, Graph] = {}  # graphs that were written in this process know 
 
 def remember(text: str, graph: Graph) -> Graph:
     """Keep the graph of a text."""
-    return keep(_graphs, text, graph, SHAPES)
+    return keep(_graphs, text, graph)
 
 
 @lru_cache(256)
