@@ -38,7 +38,6 @@ cdef extern from "Python.h":
 
 cdef enum:
     MAX_REGISTERS = 240    # inputs and outputs of one program: its registers share the cache
-    MAX_OPERANDS = 64      # inputs and outputs of one program that are described on the stack
     WRAPS = 1              # how a number takes the type of integer data: as C casts it,
     SATURATES = 2          # as the nearest integer of the type,
     UPPER = 3              # the same, of a minimum: one that 64 bits do not hold, and below all of them, is refused,
@@ -411,74 +410,31 @@ cdef tuple listed(PyObject** items, Py_ssize_t n):
 
 
 cdef object run_large(ElementwiseCall call, object inputs, const Value* values, object out, int req, bint same):
-    """Find room for the description of the operands, and go on."""
-    cdef Operand near[MAX_OPERANDS]
-    cdef Operand* far
-    cdef Py_ssize_t n = call.n_in + call.n_out
-    if n <= MAX_OPERANDS:
-        return run_described(call, inputs, values, out, req, same, near)
-    far = <Operand*>malloc(n * sizeof(Operand))
-    if far == NULL:
-        raise MemoryError()
-    try:
-        return run_described(call, inputs, values, out, req, same, far)
-    finally:
-        free(far)
-
-
-cdef object run_described(ElementwiseCall call, object inputs, const Value* values, object out, int req, bint same,
-                          Operand* operands):
-    """Describe the operands to the interpreter and run the program."""
+    """Run a call of any size on CPU arrays: lazily where that is possible."""
     cdef Py_ssize_t shape[MAX_DIMS]
     cdef Value typed[MAX_VALUES]
-    cdef Array first = <Array>inputs[0], a, result
-    cdef int k, ndim, n_in = call.n_in, dtype = first.dtype, ctype
-    cdef Program program
-    cdef Py_ssize_t size
+    cdef Array first = <Array>inputs[0]
+    cdef int k, ndim, dtype = first.dtype, ctype
+    cdef Py_ssize_t size = 1
+    cdef list results = None
     if call.has_keys:
         dtype, same = drawn_type(call, inputs), False
     if same:
-        ndim, size = first.ndim, first.size
+        ndim = first.ndim
         memcpy(shape, first.shape_, ndim * sizeof(Py_ssize_t))
     else:
         ndim = common_shape(call, inputs, shape) if not call.creates else asked_shape(call, shape)
-        size = 1
-        for k in range(ndim):
-            size *= shape[k]
+    for k in range(ndim):
+        size *= shape[k]
     ctype = compute_type(call, first, inputs)
     values = typed_values(call, values, dtype, typed, &ctype)
-    program = call.program(ctype)
     if out is None and call.plain_types and dtype <= FLOAT64 and not watched(IMPERATIVE | NANS):
-        found = defer(call, inputs, values, dtype, ndim, shape, size)
-        if found is not None:
-            if is_noted():
-                record_elementwise(call, inputs, <list>found, values)
-            return (<list>found)[0] if call.n_out == 1 else found
-    for k in range(n_in):
-        a = <Array>inputs[k]
-        if same or same_shape(a, ndim, shape):
-            fill_operand(&operands[k], a)
-        else:
-            broadcast_operand(&operands[k], a, ndim, shape)
-    if call.n_out == 1 and call.plain_types and (
-            out is None or same and req == REQ_WRITE and is_plain_target(out, first)
-            and not disturbed(program, PySequence_Fast_ITEMS(inputs), n_in, <Array>out)):
-        if out is None:
-            result = alloc(ndim, shape, dtype)
-            result.device_id = first.device_id
-        else:
-            result = <Array>out
-            touch(result, call.op.name)
-        operands[n_in].data = write_pointer(result)
-        operands[n_in].dtype = dtype
-        operands[n_in].contiguous = True
-        operands[n_in].staged = False
-        operands[n_in].req = REQ_WRITE
-        program.run(size, operands, &operands[n_in], values)
-        if is_noted():
-            record_elementwise(call, inputs, [result], values)
-        return result
-    return elementwise_outputs(call, inputs, values, out, req, operands, program, ndim, shape, size, dtype)
+        results = <list>defer(call, inputs, values, dtype, ndim, shape, size)
+    if results is None:
+        results = evaluated(call, call.program(ctype), inputs, values, out, req, ndim, shape, size, dtype)
+    if is_noted():
+        record_elementwise(call, inputs, results, values)
+    return results[0] if call.n_out == 1 else results
 
 
 cdef int asked_shape(ElementwiseCall call, Py_ssize_t* shape) except -1:
@@ -596,53 +552,61 @@ cdef int compute_type(ElementwiseCall call, Array first, object inputs) except -
     return call.formula.compute_type(dtype)
 
 
-cdef object elementwise_outputs(ElementwiseCall call, object inputs, const Value* values, object out, int req,
-                                Operand* operands, Program program, int ndim, Py_ssize_t* shape, Py_ssize_t size, int dtype):
-    """The general case: several outputs, other types, given arrays, requests."""
-    cdef list results = [], targets, late = []
+cdef list evaluated(ElementwiseCall call, Program program, object inputs, const Value* values, object out, int req, int ndim,
+                    Py_ssize_t* shape, Py_ssize_t size, int dtype):
+    """Run a program on arrays, into new arrays or those that are given; return the results."""
+    cdef Operand* operands = <Operand*>malloc((call.n_in + call.n_out) * sizeof(Operand))
+    cdef list results = [], targets = output_list(call.op, out, call.n_out), late = []
     cdef Array target, a
-    cdef int k, i, out_dtype
-    cdef tuple full = tuple([shape[k] for k in range(ndim)])
-    if call.plain_types or call.has_keys:
-        types = [dtype] * call.n_out
-    else:
-        types = call.types_of(tuple([(<Array>a).dtype for a in inputs]))
-    targets = output_list(call.op, out, call.n_out)
-    for k in range(call.n_out):
-        out_dtype = types[k]
-        if targets[k] is None:
-            target = alloc(ndim, shape, out_dtype)
-            target.device_id = (<Array>inputs[0]).device_id
-            operands[call.n_in + k].staged = False
-            operands[call.n_in + k].req = REQ_WRITE
+    cdef int k
+    if operands == NULL:
+        raise MemoryError()
+    try:
+        for k in range(call.n_in):
+            a = <Array>inputs[k]
+            if same_shape(a, ndim, shape):
+                fill_operand(&operands[k], a)
+            else:
+                broadcast_operand(&operands[k], a, ndim, shape)
+        types = None if call.plain_types or call.has_keys else call.types_of(tuple([(<Array>a).dtype for a in inputs]))
+        full = None if out is None else tuple([shape[k] for k in range(ndim)])
+        for k in range(call.n_out):
+            code = dtype if types is None else types[k]
+            if targets[k] is None:
+                target = alloc(ndim, shape, code)
+                target.device_id = (<Array>inputs[0]).device_id
+                describe_output(&operands[call.n_in + k], target, REQ_WRITE, False)
+            else:
+                target = prepared_output(call.op, targets[k], full, code, <Array>inputs[0])
+                into_given(call, program, inputs, target, req, k, &operands[call.n_in + k], late)
             results.append(target)
-        else:
-            target = prepared_output(call.op, targets[k], full, out_dtype, <Array>inputs[0])
-            results.append(target)
-            operands[call.n_in + k].staged = False
-            operands[call.n_in + k].req = req
-            for i in range(call.n_in):
-                a = <Array>inputs[i]
-                if overlaps(a, target):
-                    if same_layout(a, target):
-                        operands[call.n_in + k].staged |= program.clobbers(k, i)
-                    else:  # copy semantics: compute beside, then copy
-                        late.append((target, alloc(ndim, shape, out_dtype)))
-                        target = <Array>late[-1][1]
-                        operands[call.n_in + k].req = REQ_WRITE
-                        break
-        i = operands[call.n_in + k].staged
-        req_k = operands[call.n_in + k].req
-        fill_operand(&operands[call.n_in + k], target)
-        operands[call.n_in + k].data = write_pointer(target)
-        operands[call.n_in + k].staged = i
-        operands[call.n_in + k].req = req_k
-    program.run(size, operands, &operands[call.n_in], values)
+        program.run(size, operands, &operands[call.n_in], values)
+    finally:
+        free(operands)
     for final, beside in late:
         copy_into(<Array>beside, <Array>final, req)
-    if is_noted():
-        record_elementwise(call, inputs, results, values)
-    return results[0] if call.n_out == 1 else results
+    return results
+
+
+cdef int into_given(ElementwiseCall call, Program program, object inputs, Array target, int req, int k, Operand* operand,
+                    list late) except -1:
+    """Let output number `k` be written to a given array; one that overlaps inputs otherwise than element by element is copied there late."""
+    cdef bint staged = False
+    cdef Array a
+    for a in inputs:
+        if overlaps(a, target) and not same_layout(a, target):
+            late.append((target, alloc_like(target)))
+            return describe_output(operand, <Array>late[-1][1], REQ_WRITE, False)
+    for i in range(call.n_in):
+        staged |= overlaps(<Array>inputs[i], target) and program.clobbers(k, i)
+    return describe_output(operand, target, req, staged)
+
+
+cdef int describe_output(Operand* operand, Array target, int req, bint staged) except -1:
+    """Describe an array that a program writes."""
+    fill_operand(operand, target)
+    operand.data, operand.staged, operand.req = write_pointer(target), staged, req
+    return 0
 
 
 cdef int record_elementwise(ElementwiseCall call, object inputs, list outputs, const Value* values) except -1:
