@@ -23,7 +23,6 @@ from mxop import autograd, nd
 from mxop.check import running
 from mxop.check.cases import FLOATS, cases, name_of
 from mxop.check.gradients import differentiate
-from mxop.opdef import registry
 from mxop.records import find
 
 THREADS = 16
@@ -33,7 +32,7 @@ SECONDS = 60  # for one child
 # ---- uses of operators -----------------------------------------------------------------------------------------------
 def first_case(name):
     """Return the first case of an operator's record that has elements; those of backward operators are their forward's."""
-    op = registry.get(name)
+    op = mx.op.get(name)
     found = cases(op, find(op.name), np.random.default_rng(3))
     return next((c for c in found if all(0 not in s for s in c.shapes)), found[0])
 
@@ -118,7 +117,7 @@ def indexing():
 
 def branching():
     """An operator whose formula asks for the value of a parameter."""
-    op = registry.find("first_use_branching")
+    op = mx.op.find("first_use_branching")
     if op is None:
 
         @mx.op.elementwise
@@ -356,7 +355,7 @@ def main():
     )
     given = parser.parse_args()
     faulthandler.enable()
-    names = given.names or [*USES, *(op.name for op in registry.operators() if find(op.name) is not None)]
+    names = given.names or [*USES, *(op.name for op in mx.op.operators() if find(op.name) is not None)]
     failed = strain_threads(names) if given.what == "threads" else strain_interrupts(names, given.n)
     sys.exit(1 if failed else 0)
 

@@ -26,8 +26,7 @@ import mxop as mx
 from mxop import autograd, nd, sym
 from mxop.errors import MXNetError
 from mxop.ndarray.params_format import SparseRecord, dumps
-from mxop.opdef import registry
-from mxop.opdef.params import DType, Shape
+from mxop.op import DType, Shape
 
 # What Python and NumPy raise of themselves: for arguments that a function does not have, operands that do not know each
 # other, attributes that are not there, an array as a condition...
@@ -163,13 +162,13 @@ def _written(value):
 
 
 # ---- what is called: each takes a Draw and calls something once or a few times --------------------------------------
-OPERATORS = registry.names()
+OPERATORS = mx.op.names()
 
 
 def eager(draw):
     """An operator of arrays, sometimes recorded and differentiated."""
     name = draw.choice(OPERATORS)
-    op = registry.get(name)
+    op = mx.op.get(name)
     inputs, params = draw.inputs(op, draw.array), draw.parameters(op)
     if inputs and draw.random() < 0.1:
         params["out"] = draw.choice([draw.array(), inputs[0], [draw.array()], inputs[-1:] * 2, draw.anything()])
@@ -190,7 +189,7 @@ def eager(draw):
 def symbolic(draw):
     """An operator of symbols: inference, JSON, binding, running."""
     name = draw.choice(OPERATORS)
-    op = registry.get(name)
+    op = mx.op.get(name)
     named = iter("abcdefghij")
 
     def make(shape, kind):

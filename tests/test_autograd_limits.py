@@ -9,7 +9,7 @@ from test_autograd import close, variable
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop.opdef import elementwise, kernel, registry
+from mxop.op import elementwise, kernel
 
 try:
     import resource
@@ -160,7 +160,7 @@ def test_missing_rule():
         ):
             assert part in message, message
     finally:
-        registry.unregister("test_autograd_no_rule")
+        mx.op.unregister("test_autograd_no_rule")
 
 
 def test_operator_that_is_not_differentiable_at_second_order():
@@ -175,7 +175,7 @@ def test_operator_that_is_not_differentiable_at_second_order():
             (g,) = autograd.grad(y, [x], create_graph=True)
         close(g, [1])
     finally:
-        registry.unregister("test_autograd_once")
+        mx.op.unregister("test_autograd_once")
 
 
 # ---- in-place writes -------------------------------------------------------------------------------------------------

@@ -181,7 +181,7 @@ def test_ops_lists_every_operator(capsys):
     listed = capsys.readouterr().out
     for op in mx.op.operators(hidden=False):
         if op.module.startswith("mxop.ops."):
-            space, short = registry.namespace_of(registry.public_name(op))
+            space, short = mx.op.namespace_of(registry.public_name(op))
             assert f"  {space + '.' if space else ''}{short} " in listed
     assert main(["ops", "broadcast_*", "--family", "shape"]) == 0
     listed = capsys.readouterr().out

@@ -27,7 +27,6 @@ import mxop as mx
 from mxop import autograd, nd, sym
 from mxop.graph.bodies import Bodied
 from mxop.op import composite
-from mxop.opdef import registry
 
 
 # ---- random numbers, train mode, states ----------------------------------------------------------------------------------
@@ -113,7 +112,7 @@ def flow_centred(F, data, mean, *, is_train):
 @pytest.fixture
 def centred():
     yield composite(flow_centred, writes={"mean": 1}, num_outputs=2)
-    registry.unregister("flow_centred")
+    mx.op.unregister("flow_centred")
 
 
 def test_auxiliary_states_go_from_step_to_step(centred):
@@ -528,7 +527,7 @@ def test_composites_may_loop(order):
         close(recorded(lambda F, **given: F.flow_rnn(*given.values()), arrays, order), wanted)
         close(bound(lambda F, **given: F.flow_rnn(*given.values()), arrays, order), wanted)
     finally:
-        registry.unregister("flow_rnn")
+        mx.op.unregister("flow_rnn")
 
 
 def test_compiled_functions_may_loop():
@@ -563,7 +562,7 @@ def test_composites_with_loops_that_draw():
         assert np.array_equal(found.asnumpy(), sym.flow_noise(V("x")).eval(x=x)[0].asnumpy())
         assert len(np.unique(found.asnumpy())) == 12
     finally:
-        registry.unregister("flow_noise")
+        mx.op.unregister("flow_noise")
 
 
 def flow_shaped(F, x, h, w, u):
@@ -607,4 +606,4 @@ def test_bodies_know_their_shapes(order):
             close(bound(loop, arrays, order), wanted)
     finally:
         for op in made:
-            registry.unregister(op.name)
+            mx.op.unregister(op.name)

@@ -12,7 +12,6 @@ from comparing import heads
 import mxop as mx
 from mxop import autograd, nd, sym
 from mxop._kernels import instruction_sets
-from mxop.opdef import registry
 from mxop.records import convolution as records
 from mxop.records import find
 from mxop.test_utils import check_op
@@ -357,7 +356,7 @@ def test_on_a_simulated_gpu(name, simulated_gpu):
 
 @pytest.mark.parametrize("name", ["_windows", "_windows_grad", "_windows_sum"])
 def test_halves_on_the_other_device(name):
-    op, record = registry.get(name), find(name)
+    op, record = mx.op.get(name), find(name)
     for shapes, params in zip(record.shapes, record.params, strict=True):
         values = [np.random.default_rng(0).normal(size=s).astype("float16") for s in shapes]
         want = op(*(nd.array(v, dtype="float16") for v in values), **params).asnumpy()

@@ -12,17 +12,16 @@ from processes import run_python
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop.opdef import registry
 from mxop.operator import Custom, CustomRegOp, DataType, custom_info_register
 
 
 @pytest.fixture(autouse=True)
 def registry_restored():
-    before = set(registry.names())
+    before = set(mx.op.names())
     yield
-    for name in set(registry.names()) - before:
+    for name in set(mx.op.names()) - before:
         if name.startswith("_custom_"):
-            registry.unregister(name)
+            mx.op.unregister(name)
 
 
 def same(x):
@@ -504,7 +503,7 @@ def test_inside_a_composite():
     assert exe.forward(is_train=True)[0].asnumpy().tolist() == [2, 16]
     exe.backward(nd.ones(2))
     assert exe.grad_dict["x"].asnumpy().tolist() == [6, 24]
-    registry.unregister("test_custom_twice")
+    mx.op.unregister("test_custom_twice")
 
 
 # ---- infos ----------------------------------------------------------------------------------------------------------

@@ -46,14 +46,14 @@ def names_from_zero():
 @pytest.fixture
 def registry_restored():
     """Take out the operators and passes that an example registers."""
-    before, passes = set(registry.names(hidden=True)), mx.graph.list_passes()
+    before, passes = set(mx.op.names(hidden=True)), mx.graph.list_passes()
     yield
     for found in mx.graph.list_passes():
         if found not in passes:
             mx.graph.unregister_pass(found.name)
     for name in set(registry._names) - before:
-        if registry.find(name) is not None and not name.startswith("_backward_"):
-            registry.unregister(name)
+        if mx.op.find(name) is not None and not name.startswith("_backward_"):
+            mx.op.unregister(name)
 
 
 def run_examples(examples, name, namespace):
@@ -150,7 +150,7 @@ def test_operator_reference(tmp_path):
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
             assert link in written or (DOCS / "operators" / link).resolve().exists(), f"{name} links {link}"
     entries = "".join(written.values())
-    for op in registry.operators():
+    for op in mx.op.operators():
         if not op.name.startswith("_") and op.module.startswith("mxop.ops."):
             assert f"`{called(op)}`](" in entries, op.name
 

@@ -15,7 +15,6 @@ from processes import ROOT
 
 import mxop as mx
 from mxop import nd
-from mxop.opdef import registry
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="first_use.py forks")
 
@@ -89,7 +88,7 @@ def clipped():
         return data * rate * data
 
     yield first_use_clipped
-    registry.unregister("first_use_clipped")
+    mx.op.unregister("first_use_clipped")
 
 
 def test_only_the_parameters_that_are_asked_for_have_formulas_of_their_own(clipped):
@@ -127,7 +126,7 @@ def test_zero_has_a_sign_and_nan_is_itself(clipped):
     for _ in range(3):
         assert np.isnan(nd.first_use_signed(x, number=float("nan")).item())
     assert len(first_use_signed._formulas) == 4  # and that of 1, with which the short way was tried
-    registry.unregister("first_use_signed")
+    mx.op.unregister("first_use_signed")
 
 
 def test_a_gradient_rule_that_branches_says_so():
@@ -137,7 +136,7 @@ def test_a_gradient_rule_that_branches_says_so():
         def first_use_rule(data, *, rate: float = 1.0):
             return data * rate
 
-    assert registry.find("first_use_rule") is None
+    assert mx.op.find("first_use_rule") is None
 
 
 # ---- arrays without memory ---------------------------------------------------------------------------------------------

@@ -28,7 +28,6 @@ from mxop.formula import (
 from mxop.formula import functions as F
 from mxop.formula.expr import CALL, raw_call
 from mxop.op import elementwise
-from mxop.opdef import registry
 
 # maximum and minimum say what NumPy leaves open: of 0.0 and -0.0, the first operand wins
 NUMPY = {
@@ -249,7 +248,7 @@ def test_every_place_of_a_scalar_in_an_instruction_is_its_own():
         assert nd.formula_two_scalars(nd.array([2]), nd.array([8]), a=0.5, b=0.25).item() == 2
         assert has_instruction("mul(s0,add(x0,mul(s1,x1)))", 0)
     finally:
-        registry.unregister("formula_two_scalars")
+        mx.op.unregister("formula_two_scalars")
 
 
 # ---- numbers made of parameters --------------------------------------------------------------------------------------
@@ -284,7 +283,7 @@ def test_numbers_made_of_parameters(dtype):
                     found, np.resize(want, size).astype(dtype), 1e-2 if dtype == "float16" else 1e-6
                 )
     finally:
-        registry.unregister("formula_of_numbers")
+        mx.op.unregister("formula_of_numbers")
 
 
 def test_long_formulas_of_parameters():

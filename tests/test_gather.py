@@ -7,7 +7,6 @@ import mxop as mx
 from mxop import autograd, nd
 from mxop._kernels import interp
 from mxop.check import check_op
-from mxop.opdef import registry
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
 
@@ -148,7 +147,7 @@ def test_bool():
     assert nd.take(x, array([2, 1])).asnumpy().tolist() == [True, False]
     for name in ("scatter_nd", "_backward_gather_nd"):
         found = mx.nd.array(np.array([True, True, False]), dtype="bool")
-        found = registry.get(name)(found, array([[1, 1, 0]]), shape=(3,)).asnumpy()
+        found = mx.op.get(name)(found, array([[1, 1, 0]]), shape=(3,)).asnumpy()
         assert found.tolist() == [False, True, False]
 
 
@@ -180,7 +179,7 @@ ON_GPU = [
 @pytest.mark.parametrize("name, values, params", ON_GPU, ids=[f"{n}{i}" for i, (n, *_) in enumerate(ON_GPU)])
 @pytest.mark.parametrize("dtype", ["float64", "float16"])
 def test_the_function_for_gpus_gives_the_same(name, values, params, dtype):
-    op = registry.get(name)
+    op = mx.op.get(name)
     values = [np.asarray(v, dtype if k == 0 else "float64") for k, v in enumerate(values)]
     want = op(*(array(v, v.dtype) for v in values), **params).asnumpy()
     found = np.full_like(want, 99)
@@ -195,7 +194,7 @@ def test_on_a_simulated_gpu(name, simulated_gpu):
 
 def test_the_function_for_gpus_refuses_too():
     for name, params in (("take", {"mode": "raise"}), ("gather_nd", {})):
-        op, indices = registry.get(name), np.array([[0.0, 9.0]])
+        op, indices = mx.op.get(name), np.array([[0.0, 9.0]])
         shape = (1, 2, 3) if name == "take" else (2, 3)
         with pytest.raises(IndexError, match=r"index 9\.0 at position 1"):
             op.run_gpu(np, [X, indices], [np.empty(shape, X.dtype)], **op.parse(params))

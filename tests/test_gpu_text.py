@@ -21,7 +21,7 @@ from mxop._gpu.layout import lay
 from mxop.distribution import install
 from mxop.errors import DeviceError
 from mxop.formula import walk
-from mxop.opdef import Elementwise, Reduction, operators
+from mxop.op import Elementwise, Reduction, operators
 
 FLOATS = (dtypes.FLOAT32, dtypes.FLOAT64, dtypes.FLOAT16)
 WRITE, ADD = text.REQ_WRITE, text.REQ_ADD

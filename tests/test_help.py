@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mxop as mx
-from mxop.opdef import fluent, registry
+from mxop.opdef import fluent
 from mxop.opdef.rules import NOT_OF
 
 
@@ -46,7 +46,7 @@ def test_help_of_a_method_is_that_of_its_operator(x):
 
 
 def test_every_operator_has_help():
-    for op in registry.operators():
+    for op in mx.op.operators():
         for function in (mx.nd._internal, mx.sym._internal):
             found = getattr(function, op.name, None)
             text = found.__doc__ if found is not None else "Parameters"
@@ -125,7 +125,7 @@ wait_to_read zeros_like
 def test_methods_of_symbols_are_on_the_class():
     names = {*MXNET_SYMBOL.split()}
     here = {name for name in names if hasattr(mx.Symbol, name)}
-    later = {name for name in fluent.NAMES if registry.find(name) is None}
+    later = {name for name in fluent.NAMES if mx.op.find(name) is None}
     assert names - here <= NOT_HERE | later
     assert mx.Symbol.sum is mx.sym.sum and mx.nd.NDArray.sum is mx.nd.sum
     x = mx.sym.Variable("x")
@@ -141,7 +141,7 @@ def test_methods_follow_the_registry():
     x = mx.sym.Variable("x")
     try:
         assert x.followed().eval(x=mx.nd.ones(1))[0].item() == 2
-        old = registry.get("sign")
+        old = mx.op.get("sign")
 
         @mx.op.elementwise(name="sign", override=True)
         def other(data):
@@ -149,8 +149,8 @@ def test_methods_follow_the_registry():
 
         assert mx.nd.ones(1).sign().item() == x.sign().eval(x=mx.nd.ones(1))[0].item() == 10
     finally:
-        registry.unregister("followed")
-        registry.register(old, override=True)
+        mx.op.unregister("followed")
+        mx.op.register(old, override=True)
     assert mx.nd.ones(1).sign().item() == 1
     with pytest.raises(AttributeError):
         x.followed  # noqa: B018

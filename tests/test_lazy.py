@@ -18,8 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import mxop as mx
 from mxop import autograd, nd
 from mxop._core import lazy
-from mxop.op import F, elementwise
-from mxop.opdef.registry import unregister
+from mxop.op import F, elementwise, unregister
 
 SHAPE = (17, 1024)  # above what small calls compute at once
 

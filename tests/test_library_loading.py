@@ -15,7 +15,6 @@ from processes import run_python
 
 import mxop as mx
 from mxop.library import binary, loader
-from mxop.opdef import registry
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="reads and writes ELF files")
 
@@ -23,9 +22,9 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="reads and writes ELF
 @pytest.fixture
 def untouched():
     """Check that a test leaves the registry as it was."""
-    before, files = set(registry.names()), list(loader._loaded)
+    before, files = set(mx.op.names()), list(loader._loaded)
     yield
-    assert set(registry.names()) == before
+    assert set(mx.op.names()) == before
     assert list(loader._loaded) == files
 
 
@@ -305,9 +304,9 @@ def test_the_same_operators_from_another_file(library, tmp_path):  # noqa: F811
     mx.library.load(path, verbose=False)
     other = tmp_path / "other.so"
     shutil.copy(path, other)
-    before = set(registry.names())
+    before = set(mx.op.names())
     refused(other, "registers operator c_scale, but that name is taken by an operator of library plain")
-    assert set(registry.names()) == before and mx.nd.c_scale(mx.nd.ones((1,)), by=2).asscalar() == 2
+    assert set(mx.op.names()) == before and mx.nd.c_scale(mx.nd.ones((1,)), by=2).asscalar() == 2
 
 
 @needs_compiler

@@ -50,12 +50,12 @@ def test_what_mxnet_has_is_told(get, path):
 
 def test_no_operator_of_mxnet_is_taken_for_another():
     for name in mxnet_names.sections()["operators"]:
-        if registry.find(name) is None:
+        if mx.op.find(name) is None:
             spaces = (mx.nd._internal, mx.sym._internal) if name.startswith("_") else (mx.nd, mx.sym)
-            for get in (registry.get, *(partial(getattr, space) for space in spaces)):
+            for get in (mx.op.get, *(partial(getattr, space) for space in spaces)):
                 with pytest.raises(NotYetError, match=f"{NOT_YET}$"):
                     get(name)
-    assert NOT_YET in told(lambda: registry.get("_npi_sin"))
+    assert NOT_YET in told(lambda: mx.op.get("_npi_sin"))
 
 
 @pytest.mark.parametrize("module", ["ndarray", "symbol", *(f"{api}.{space}" for api in ("ndarray", "symbol")
@@ -81,16 +81,16 @@ def test_every_method_is_there_or_not_yet(thing):
 
 
 def test_a_method_is_there_as_long_as_its_operator_is():
-    diag = registry.get("diag")
-    registry.unregister("diag")
+    diag = mx.op.get("diag")
+    mx.op.unregister("diag")
     try:
         assert not hasattr(X, "diag") and not hasattr(S, "diag")
         op = mx.op.elementwise(name="diag")(lambda data: data + 1)
         assert X.diag().asnumpy().tolist() == (X + 1).asnumpy().tolist() and "diag" in dir(X)
         assert S.diag().eval(s=X)[0].shape == X.shape and "diag" in dir(S)
-        registry.unregister(op.name)
+        mx.op.unregister(op.name)
     finally:
-        registry.register(diag)
+        mx.op.register(diag)
     assert X.diag().shape == (2,) and S.diag().eval(s=X)[0].shape == (2,)
 
 
@@ -149,16 +149,16 @@ def test_a_user_s_operator_is_found_where_it_is():
         end = f"MXNet has mx.nd.contrib.box_iou, {NOT_YET}; there is mx.nd.box_iou"
         assert told(lambda: mx.nd.contrib.box_iou).endswith(end)
     finally:
-        registry.unregister(op.name)
+        mx.op.unregister(op.name)
 
 
 def test_suggestions_are_public_and_not_what_was_typed():
-    public = {n for n in registry.names(hidden=False) if not n.startswith("_")}
+    public = {n for n in mx.op.names(hidden=False) if not n.startswith("_")}
     for name in sorted(public)[::3]:
         for typed in (name[:-1], name + "s", name[1:]):
-            if registry.find(typed) is None and not mxnet_names.is_operator(typed):
+            if mx.op.find(typed) is None and not mxnet_names.is_operator(typed):
                 for get in (
-                    registry.get,
+                    mx.op.get,
                     lambda n: getattr(mx.nd, n),
                     lambda n: getattr(mx.sym, n),
                     lambda n: getattr(S, n),
@@ -202,7 +202,7 @@ def test_what_works_is_listed():
     assert {"array", "exp", "NDArray", "waitall", "contrib", "load"} <= set(dir(mx.nd))
     assert {"core", "tape", "Any", "Callable"}.isdisjoint(dir(mx.autograd))
     for module in (mx.nd, mx.sym):
-        public = {n for n in registry.names(hidden=False) if not n.startswith("_")}
+        public = {n for n in mx.op.names(hidden=False) if not n.startswith("_")}
         assert public <= set(dir(module))
 
 

@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
+import mxop as mx
 from mxop import nd
-from mxop._kernels import instruction_sets, team
+from mxop._kernels import instruction_sets
 
 SHAPES = [
     ((300, 5, 20), (1,)), ((70, 17, 64), (1,)), ((9, 3, 65), (1,)), ((40, 2, 33, 2), (1, 3)), ((6, 5, 7, 3, 4), (1, 3)),
@@ -27,16 +28,16 @@ def test_of_few(shape, axes, dtype, operator):
             flat[rng.integers(0, flat.size, max(flat.size // 200, 1))] = odd
     with np.errstate(invalid="ignore"):
         want = getattr(np, operator)(values.astype("int64" if dtype == "int32" else "float64"), axis=axes)
-    before, threads, found = instruction_sets.in_use(), team.get_num_threads(), set()
+    before, threads, found = instruction_sets.in_use(), mx.context.get_num_threads(), set()
     try:
         for isa, n in itertools.product(instruction_sets.available(), (1, 2)):
             instruction_sets.use(isa)
-            team.set_num_threads(n)
+            mx.context.set_num_threads(n)
             have = getattr(nd, operator)(nd.array(values, dtype=dtype), axis=axes).asnumpy()
             found.add(np.where(have == have, have, 0).tobytes())  # one NaN is as good as another
             rtol, atol = (1e-6, 1e-6) if dtype == "float32" else (1e-12, 1e-12)
             np.testing.assert_allclose(have, want, rtol=rtol, atol=atol)
     finally:
         instruction_sets.use(before)
-        team.set_num_threads(threads)
+        mx.context.set_num_threads(threads)
     assert len(found) == 1

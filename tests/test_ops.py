@@ -8,14 +8,15 @@ from mxop import dtypes, nd
 from mxop.check import cases, check_op, find_record, running
 from mxop.graph.ir import Graph, Node, variable
 from mxop.graph.lowering import lower_training
-from mxop.opdef import Composite, elementwise, kernel, registry
+from mxop.op import Composite, elementwise, kernel
+from mxop.opdef import registry
 from mxop.records import record
 
 #: Made by mx.graph.assign alone, which test_computation.py is about, and by the functions of test_control_flow.py.
 IN_GRAPHS_ONLY = {"_assign_variable", "_cond", "_foreach", "_loop", "_while_loop"}
 OPERATORS = [
     op.name
-    for op in registry.operators()
+    for op in mx.op.operators()
     # the first are made when first differentiated; the second are what their parameters say (see test_custom_op.py)
     if not op.name.startswith("_map_")
     and not op.open_inputs
@@ -61,7 +62,7 @@ EXEMPT: dict[str, str] = dict.fromkeys(
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operator_holds_its_record(name):
     if name in EXEMPT:
-        assert registry.namespace_of(name)[0] == "_internal", "only hidden operators may be exempt"
+        assert mx.op.namespace_of(name)[0] == "_internal", "only hidden operators may be exempt"
         return
     report = check_op(name)
     assert report["checks"]["values"] > 0
@@ -78,7 +79,7 @@ def test_operator_holds_its_record_on_gpu(name):
 
 def test_exemptions_are_needed():
     assert set(EXEMPT) <= set(OPERATORS)
-    assert not [name for name in EXEMPT if find_record(registry.get(name)) is not None]
+    assert not [name for name in EXEMPT if find_record(mx.op.get(name)) is not None]
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -87,7 +88,7 @@ def test_gradient_is_defined_or_declared_zero(name):
 
     Composites have what they call, so that is looked at, in each of their cases.
     """
-    op = registry.get(name)
+    op = mx.op.get(name)
     called = [op]
     if isinstance(op, Composite):
         all_cases = cases.cases(op, find_record(op), np.random.default_rng(0))
@@ -115,7 +116,7 @@ def gradient_graph(case):
 @pytest.mark.parametrize("name", [n for n in OPERATORS if n not in EXEMPT])
 def test_what_gradients_call_has_a_gradient(name):
     """Any order: what a rule calls has a rule, or declares zero, and is walked itself; so gradients exist at every order."""
-    op = registry.get(name)
+    op = mx.op.get(name)
     for case in cases.cases(op, find_record(op), np.random.default_rng(0)):
         graph = gradient_graph(case)
         called = [node.op for node in graph.nodes if node.op is not None] if graph is not None else []
@@ -126,7 +127,7 @@ def test_what_gradients_call_has_a_gradient(name):
 
 @pytest.mark.parametrize("name", [n for n in OPERATORS if not n.startswith("_")])
 def test_public_operators_are_documented(name):
-    op = registry.get(name)
+    op = mx.op.get(name)
     assert op.doc.strip(), f"{name} has no documentation"
     assert ">>>" in op.doc, f"{name} has no example"
 
@@ -303,10 +304,10 @@ def test_nan_is_kept_in_every_lane(name, at):
 
 def test_sizes_do_not_wrap():
     """Inference in 64 bits: shapes whose sizes pass 2**31 and 2**40."""
-    op = registry.get("broadcast_add")
+    op = mx.op.get("broadcast_add")
     shape = (1 << 20, 1 << 20)
     assert op.infer_shape(op.parse({}), [shape, (1, 1 << 20)], [None])[1] == [shape]
-    op = registry.get("Reshape")
+    op = mx.op.get("Reshape")
     assert op.infer_shape(op.parse({"shape": (-1,)}), [shape], [None])[1] == [(1 << 40,)]
     with pytest.raises((mx.MXNetError, MemoryError)):
         nd.zeros((1 << 40, 1 << 40))

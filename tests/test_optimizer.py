@@ -9,7 +9,6 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd, sym
-from mxop.opdef import registry
 
 ANSWERS = mxnet_answers.read("updates.json")
 
@@ -24,7 +23,7 @@ def test_every_update_has_answers():
         "reset_arrays",
         "all_finite",
     }
-    family = [registry.get(n) for n in registry.names()]
+    family = [mx.op.get(n) for n in mx.op.names()]
     family = [op for op in family if op.module in ("mxop.ops.optimizer", "mxop.ops.many_updates")]
     assert {op.name for op in family if ">>>" in op.doc and not op.is_backward} == asked | own
 
@@ -113,7 +112,7 @@ def test_a_learning_rate_that_is_always_new_keeps_no_memory():
         grown = tracemalloc.get_traced_memory()[0] - before
         tracemalloc.stop()
         assert grown < 500_000
-    assert max(len(registry.get(n)._formulas) for n in ("sgd_mom_update", "_adamw", "_ftml")) < 8
+    assert max(len(mx.op.get(n)._formulas) for n in ("sgd_mom_update", "_adamw", "_ftml")) < 8
 
 
 # ---- gradients ---------------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ import pytest
 
 import mxop as mx
 from mxop import nd
-from mxop.opdef import registry
 
 TYPES = ["float32", "float64", "float16", "bfloat16", "int8", "uint8", "int32", "int64"]
 #: Arrays whose lanes are short, long, few, many, beside each other or not, and one for several threads.
@@ -109,7 +108,7 @@ def test_results_go_where_they_are_wanted():
 def test_the_function_for_other_libraries_agrees():
     x = np.random.default_rng(0).integers(0, 9, (5, 40, 3)).astype("float32")
     for name in ("_sort_order", "_sorted"):
-        op = registry.get(name)
+        op = mx.op.get(name)
         attrs = op.parse({"axis": 1, "is_ascend": False})
         found = np.empty(x.shape, "int64" if name == "_sort_order" else x.dtype)
         op.run_gpu(np, [x], [found], **attrs)

@@ -44,7 +44,7 @@ from typing import Any, assert_type
 import numpy as np
 
 import mxop as mx
-from mxop.op import elementwise
+from mxop.op import Expr, F, elementwise, reduction
 
 
 @elementwise
@@ -81,7 +81,6 @@ _STRICT = """\
 from typing import Any, assert_type
 
 import mxop as mx
-from mxop.op import Expr, F, elementwise, reduction
 
 
 @elementwise

@@ -13,9 +13,7 @@ import pytest
 
 import mxop as mx
 from mxop import nd, sym
-from mxop.op import composite, elementwise
-from mxop.opdef import registry
-from mxop.opdef.params import AnyValue, Floats, Shape
+from mxop.op import AnyValue, Floats, Shape, composite, elementwise
 from mxop.symbol.compose import as_strings
 
 
@@ -30,7 +28,7 @@ def scaled():
 
     op = composite(params_scaled)
     yield op
-    registry.unregister("params_scaled")
+    mx.op.unregister("params_scaled")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +77,7 @@ def test_sixteen_numbers():
         assert (y.item(), x.grad.item()) == (1 + want, 1)
         assert nd.params_many(x, p15=0, p0=5).item() == 1 + want - 16 * 15 + 5
     finally:
-        registry.unregister("params_many")
+        mx.op.unregister("params_many")
 
 
 def test_no_shape_is_the_default():
@@ -135,12 +133,12 @@ def exactly(attrs):
     "name",
     [
         op.name
-        for op in registry.operators()
-        if op.module.startswith("mxop.") and registry.namespace_of(op.name)[0] != "_internal"
+        for op in mx.op.operators()
+        if op.module.startswith("mxop.") and mx.op.namespace_of(op.name)[0] != "_internal"
     ],
 )
 def test_what_a_symbol_takes_loads_again(name):
-    op = registry.get(name)
+    op = mx.op.get(name)
     required = {p.name: 1 for p in op.spec.params if p.required}
     for p in op.spec.params:
         if p.kind is AnyValue:

@@ -13,7 +13,6 @@ import pytest
 import mxop as mx
 from mxop import profiler
 from mxop._core import core, profile
-from mxop.opdef import registry
 from mxop.profiler import control
 
 
@@ -157,7 +156,7 @@ def test_steps_of_executors_have_node_and_formula(path):
 
 def test_a_step_that_calls_its_operator_counts_once(path):
     """What overlaps cannot be prepared: the step is a call of the operator, as users make it."""
-    x, op = mx.nd.ones((3,)), registry.get("sum")
+    x, op = mx.nd.ones((3,)), mx.op.get("sum")
     call = core.prepare(op, op.parse({"axis": 0, "keepdims": True}), [x], [x[:1]], [1])
     assert type(call).__name__ == "FunctionCall"
     schedule = core.Schedule([call], None, lambda: [(op.name, {"node": "total"})])

@@ -10,8 +10,7 @@ from mxop._core.dispatch import OpFunction
 import mxop as mx
 from mxop import nd
 from mxop._core import core
-from mxop.op import kernel
-from mxop.opdef import Elementwise, registry
+from mxop.op import Elementwise, kernel
 
 FORMATS = "fdeBibq?l"
 CODES = ("float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool")
@@ -286,7 +285,7 @@ def _outcome(function, args, kwargs):
 
 @pytest.mark.parametrize("name, calls", WRITTEN, ids=[name for name, _ in WRITTEN])
 def test_a_call_is_what_it_is_alone_however_it_is_written(name, calls):
-    op = registry.get(name)
+    op = mx.op.get(name)
     alone = [_outcome(OpFunction(op), *call) for call in calls]
     together, random = OpFunction(op), np.random.default_rng(0)
     for k in [*range(len(calls)), *random.integers(0, len(calls), 40 * len(calls))]:
@@ -353,7 +352,7 @@ def test_an_operator_that_is_replaced_is_another_one():
     replaced.shape(lambda data: (3, *data))
     replaced.view(lambda shape, strides: ((3, *shape), (0, *strides), 0))
     assert [held(x).shape for _ in range(2)] == [(3, 2), (3, 2)]
-    registry.unregister("quick_way_replaced")
+    mx.op.unregister("quick_way_replaced")
     assert found == [(1, 2), (1, 2), (2, 2), (2, 2)]
 
 
@@ -401,7 +400,7 @@ def test_numpy_arrays_are_copied_whatever_their_order():
 # ---- results where they are asked for -----------------------------------------------------------------------------------
 FORMULAS = [
     op
-    for op in registry.operators(hidden=False)
+    for op in mx.op.operators(hidden=False)
     if isinstance(op, Elementwise) and op.module.startswith("mxop.ops") and 1 <= len(op.arguments) <= 3
     and not any(p.required for p in op.spec.params) and not op.writes
     and op.num_outputs(op.parse({}), len(op.arguments)) == 1

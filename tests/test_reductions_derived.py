@@ -7,9 +7,8 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd, sym
-from mxop._kernels import interp, team
-from mxop.op import F, reduction
-from mxop.opdef.registry import unregister
+from mxop._kernels import interp
+from mxop.op import F, reduction, unregister
 
 POSITIVE = {"domain": (0.3, 2.0), "dtypes": "f"}
 
@@ -354,7 +353,7 @@ def test_records_that_cannot_be_meant():
 def test_results_that_overlap_what_is_reduced(name, shape, axis, threads):
     """Whichever elements they take the place of, these are read first."""
     interp.tune(parallel_bytes=256)
-    team.set_num_threads(threads)
+    mx.context.set_num_threads(threads)
     values = np.random.default_rng(0).uniform(0.9, 1.1, np.prod(shape))
     function = getattr(nd, name)
     expected = function(nd.array(values.reshape(shape), dtype="float64"), axis=axis).asnumpy()

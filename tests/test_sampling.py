@@ -13,7 +13,7 @@ from test_random import MASK, philox
 import mxop as mx
 from mxop import autograd, dtypes, nd
 from mxop._gpu import text
-from mxop._kernels import instruction_sets, interp, team
+from mxop._kernels import instruction_sets, interp
 from mxop.op import F, elementwise, unregister
 
 KEY = 0x123456789ABCDEF
@@ -102,7 +102,12 @@ def test_poisson_numbers_follow_from_key_and_index(drawn, lam):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_numbers_are_the_same_in_every_vector_and_thread(drawn, name, parameters, dtype):
     mixed = np.random.default_rng(0).choice(parameters, 70_001)
-    x, sets, threads, block = nd.array(mixed, dtype=dtype), instruction_sets.in_use(), team.get_num_threads(), 8192
+    x, sets, threads, block = (
+        nd.array(mixed, dtype=dtype),
+        instruction_sets.in_use(),
+        mx.context.get_num_threads(),
+        8192,
+    )
     whole = drawn[name](x, key_of(KEY)).asnumpy()
     try:
         for isa in instruction_sets.available():
@@ -111,12 +116,12 @@ def test_numbers_are_the_same_in_every_vector_and_thread(drawn, name, parameters
                 np.testing.assert_allclose(drawn[name](x[:n], key_of(KEY)).asnumpy(), whole[:n], rtol=1e-6, err_msg=isa)
         instruction_sets.use(sets)
         for count, size in itertools.product((1, 2), (400, 1000, 8192)):
-            team.set_num_threads(count)
+            mx.context.set_num_threads(count)
             interp.tune(block_bytes=size)
             np.testing.assert_array_equal(drawn[name](x, key_of(KEY)).asnumpy(), whole)
     finally:
         instruction_sets.use(sets)
-        team.set_num_threads(threads)
+        mx.context.set_num_threads(threads)
         interp.tune(block_bytes=block)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop.opdef import kernel, registry
+from mxop.op import kernel
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3) / 12
 MASKS = ([0, 1, 0, 1], [1, 1, 1, 0], [0, 0, 0, 0], [1, 1, 1, 1])
@@ -123,7 +123,7 @@ def distinct():
 
     distinct.gradient(lambda F, heads, inputs, outputs: [None])
     yield distinct
-    registry.unregister("distinct")
+    mx.op.unregister("distinct")
 
 
 def test_a_kernel_of_one_s_own(distinct):
@@ -159,7 +159,7 @@ def test_outputs_with_and_without_a_size():
             assert found[1].shape == (n,) and seen[0] == found[0].asscalar() == n  # written in place, as any other
             np.testing.assert_allclose(found[2].asscalar(), 2 * np.exp(n), rtol=1e-6)
     finally:
-        registry.unregister("positives")
+        mx.op.unregister("positives")
 
 
 def test_a_size_that_contradicts_the_shape_rule_is_refused(distinct):

@@ -6,7 +6,6 @@ import pytest
 import mxop as mx
 from mxop import autograd, nd, sym
 from mxop.op import F, composite, elementwise, kernel
-from mxop.opdef import registry
 
 
 def states_momentum(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: float = 0.0, clip: float = -1.0):
@@ -78,7 +77,7 @@ def registered():
     draw.cpu(lambda inputs, outputs: np.copyto(np.asarray(outputs[0]), GENERATOR.random(outputs[0].shape)))
     yield
     for name in ("momentum", "adam", "norm", "twice_in_training", "draw"):
-        registry.unregister(f"states_{name}")
+        mx.op.unregister(f"states_{name}")
 
 
 # ---- calls on arrays -------------------------------------------------------------------------------------------------
@@ -131,14 +130,14 @@ def test_a_kernels_state_may_be_a_view():
         executor.forward()
         assert counts.asnumpy().tolist() == [[0, 4]] * 4
     finally:
-        registry.unregister("states_counting")
+        mx.op.unregister("states_counting")
 
 
 def test_only_what_is_returned_is_added():
     w, g, m = arrays((3,), (3,), (3,))
     want, want_m = momentum_of(w.asnumpy(), g.asnumpy(), m.asnumpy(), 0.5, 0.9)
     out = nd.ones((3,))
-    op = registry.get("states_momentum")
+    op = mx.op.get("states_momentum")
     mx._core.core.invoke_req(op, [w, g, m], op.parse({"lr": 0.5, "momentum": 0.9}), [out], 3)
     np.testing.assert_allclose(out.asnumpy(), 1 + want, rtol=1e-6)
     np.testing.assert_allclose(m.asnumpy(), want_m, rtol=1e-6)
@@ -148,7 +147,7 @@ def test_a_learning_rate_that_is_always_new_makes_no_formulas():
     w, g, m = arrays((8,), (8,), (8,))
     for step in range(500):
         nd.states_momentum(w, g, m, lr=0.1 / (step + 1), momentum=0.9, clip=0.5, out=w)
-    assert len(registry.get("states_momentum")._formulas) < 8
+    assert len(mx.op.get("states_momentum")._formulas) < 8
 
 
 def test_states_have_no_history():
@@ -379,7 +378,7 @@ def test_the_mode_reaches_what_composites_call(name):
         assert executor.grad_arrays[0].asnumpy().tolist() == [4, 4]
     finally:
         for op in made:
-            registry.unregister(op.name)
+            mx.op.unregister(op.name)
 
 
 def test_the_mode_is_no_parameter():

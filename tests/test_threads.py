@@ -401,7 +401,7 @@ def test_unknown_instruction_set_is_refused():
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_rows_that_come_again_from_any_place_on(threads, period, block_bytes):
     interp.tune(parallel_bytes=4096, block_bytes=block_bytes)
-    team.set_num_threads(threads)
+    mx.context.set_num_threads(threads)
     row = np.arange(period, dtype="float32") * 7
     for rows in (1, 2, 7, 100 + 20_000 // period):
         x = np.arange(rows * period, dtype="float32").reshape(rows, period)
@@ -413,7 +413,7 @@ def test_rows_that_come_again_from_any_place_on(threads, period, block_bytes):
 def test_columns_beyond_a_block(threads, block_bytes):
     """Each thread has room for a block of values, and for the totals of a task's columns."""
     interp.tune(parallel_bytes=4096, block_bytes=block_bytes)
-    team.set_num_threads(threads)
+    mx.context.set_num_threads(threads)
     base = np.random.default_rng(0).normal(size=(40, 2 * 1030))
     x = nd.array(base, dtype="float64")[:, ::2]
     for _ in range(20):

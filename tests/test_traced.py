@@ -12,7 +12,6 @@ from mxop import autograd, nd
 from mxop.graph import planned
 from mxop.graph.patterns import forget
 from mxop.op import composite, kernel
-from mxop.opdef import registry
 
 
 def traced_layer_norm(F, data, gamma, beta, *, eps: float = 1e-5):
@@ -33,8 +32,8 @@ def registered():
     norm.infer(lambda ins, outs, **_: ([ins[0], *[ins[0] and ins[0][-1:]] * 2], [ins[0]]))
     composite(traced_two, num_outputs=2)
     yield
-    registry.unregister("traced_layer_norm")
-    registry.unregister("traced_two")
+    mx.op.unregister("traced_layer_norm")
+    mx.op.unregister("traced_two")
 
 
 def arrays(*shapes, dtype="float32", seed=5):
@@ -146,7 +145,7 @@ def test_a_gradient_inside_is_of_the_mode(train):
             with autograd.record(train):
                 assert function(x).asnumpy().tolist() == [9 if train else 15] * 8
     finally:
-        registry.unregister("traced_mode")
+        mx.op.unregister("traced_mode")
 
 
 def test_a_plan_is_of_one_meaning_of_shapes():
@@ -174,7 +173,7 @@ def test_a_plan_follows_operators_that_are_registered_again():
     x = nd.ones((3,))
     try:
         assert outer(x).asnumpy().tolist() == [3, 3, 3]
-        registry.unregister("traced_again")
+        mx.op.unregister("traced_again")
 
         def traced_again(F, data):
             return data * 5
@@ -182,7 +181,7 @@ def test_a_plan_follows_operators_that_are_registered_again():
         composite(traced_again)
         assert outer(x).asnumpy().tolist() == [6, 6, 6]
     finally:
-        registry.unregister("traced_again")
+        mx.op.unregister("traced_again")
 
 
 def test_a_plan_follows_the_passes():
@@ -301,7 +300,7 @@ def test_what_looks_at_its_arrays_runs_as_it_is():
         for largest in (4.0, 8.0):
             assert nd.traced_looking(nd.array([1.0, largest])).asnumpy().tolist() == [1 / largest, 1]
     finally:
-        registry.unregister("traced_looking")
+        mx.op.unregister("traced_looking")
 
 
 def test_what_draws_runs_as_it_is():
@@ -322,8 +321,8 @@ def test_what_draws_runs_as_it_is():
         assert nd.traced_drawing(nd.zeros((1,))).item() == 100
         assert nd.traced_drawing(nd.zeros((1,))).item() == 302
     finally:
-        registry.unregister("traced_drawing")
-        registry.unregister("traced_draw")
+        mx.op.unregister("traced_drawing")
+        mx.op.unregister("traced_draw")
 
 
 # ---- compiled functions --------------------------------------------------------------------------------------------------
@@ -421,7 +420,7 @@ def test_rules_hold_at_every_order(compiled):
         with autograd.record():
             assert (mx.graph.compiled(second) if compiled else second)(x).asnumpy().tolist() == [9, 18]
     finally:
-        registry.unregister("traced_ruled")
+        mx.op.unregister("traced_ruled")
 
 
 def test_an_input_that_changed_before_its_gradient_is_differentiated():
@@ -729,8 +728,8 @@ def test_a_gradient_that_has_none_says_so():
         with autograd.record(), pytest.raises(mx.MXNetError, match="'argument 0' was changed after it was recorded"):
             autograd.grad(y, [x], create_graph=True)
     finally:
-        registry.unregister("traced_once")
-        registry.unregister("traced_end")
+        mx.op.unregister("traced_once")
+        mx.op.unregister("traced_end")
 
 
 def test_a_compiled_function_that_looks_at_its_arrays():
@@ -792,7 +791,7 @@ def test_a_forward_pass_does_not_wait_for_head_gradients():
         assert (z.dtype, z.asnumpy().tolist()) == (np.float16, [[2], [5]])
         np.testing.assert_allclose(y.grad.asnumpy(), np.full((2, 3), 1 / 3), rtol=1e-3)
     finally:
-        registry.unregister("traced_as_narrow")
+        mx.op.unregister("traced_as_narrow")
 
 
 def test_what_nobody_can_read_is_not_computed():
@@ -814,7 +813,7 @@ def test_what_nobody_can_read_is_not_computed():
         np.testing.assert_allclose(x.grad.asnumpy(), np.exp(x.asnumpy()), rtol=1e-6)
         np.testing.assert_allclose(state.asnumpy(), before + 1, rtol=1e-6)
     finally:
-        registry.unregister("traced_hidden")
+        mx.op.unregister("traced_hidden")
 
 
 # ---- given outputs ----------------------------------------------------------------------------------------------------------

@@ -149,14 +149,13 @@ def test_halves_are_multiplied_in_float32():
 
 
 def test_memory_of_temporaries_is_given_back(summed):
-    from mxop._kernels import memory
 
     big = nd.ones((512, 1024))
     nd.test_ways_summed(big, big)
-    before = memory.stats()["in_use"]
+    before = mx.context.memory_stats()["in_use"]
     for _ in range(4):
         nd.test_ways_summed(big, big)
-    assert memory.stats()["in_use"] == before
+    assert mx.context.memory_stats()["in_use"] == before
 
 
 # ---- parts --------------------------------------------------------------------------------------------------------------
