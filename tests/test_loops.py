@@ -292,6 +292,7 @@ def test_on_a_gpu(simulated_gpu):
 # ---- on disk --------------------------------------------------------------------------------------------------------------
 PROGRAM = """
 import mxop as mx
+from mxop.op import loops
 
 @loops
 def twice(x):
@@ -323,6 +324,7 @@ def test_compiled_code_is_found_again(tmp_path):
 DERIVED = """
 import numba.core.event
 import mxop as mx
+from mxop.op import loops
 
 @loops
 def moving(x, alpha):

@@ -188,6 +188,7 @@ def test_a_function_without_a_name_is_refused():
 
 def test_a_namespace_without_a_name():
     source = """
+from mxop.op import F, composite, elementwise, kernel, reduction
 @elementwise
 def own_a(data): return data + 1
 @reduction("add")
