@@ -44,7 +44,7 @@ from typing import Any, assert_type
 import numpy as np
 
 import mxop as mx
-from mxop.op import Expr, F, elementwise, reduction
+from mxop.op import elementwise
 
 
 @elementwise
@@ -81,6 +81,7 @@ _STRICT = """\
 from typing import Any, assert_type
 
 import mxop as mx
+from mxop.op import Expr, F, elementwise, reduction
 
 
 @elementwise
