@@ -30,7 +30,7 @@ from setuptools.command.build_ext import build_ext
 ROOT = Path(__file__).resolve().parent
 KERNELS = ROOT / "mxop" / "_kernels"
 INCLUDE = "mxop/_kernels/include"
-ABI_INCLUDE = "mxop/include"  # what users of libraries get, too
+ABI_INCLUDE = "mxop/library/include"  # what users of libraries get, too
 GENERATED = KERNELS / "include" / "mxop_instructions.h"
 
 #: Instruction sets by machine: name of the module, compiler flags.

@@ -7,11 +7,12 @@ of every order, CPU and GPU kernels, documentation and tests.  ``import mxop as 
 import os as _os
 import sys as _sys
 
-from . import _loading, errors, op  # noqa: F401  what is compiled first
-from . import missing as _missing
+from . import op
 from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
-from .distribution import VERSION as _VERSION
-from .errors import MXNetError
+from .support import _loading, errors  # noqa: F401  what is compiled first
+from .support import missing as _missing
+from .support.distribution import VERSION as _VERSION
+from .support.errors import MXNetError
 
 __version__ = _VERSION  # after install_as_mxnet() it is MXNet's
 
@@ -135,8 +136,8 @@ _LATER = {
 _NAMES = {"AttrScope": ("mxop.attribute", "AttrScope"), "Symbol": ("mxop.symbol", "Symbol"),
           "Executor": ("mxop.graph.executor", "Executor"), "is_np_shape": ("mxop.util", "is_np_shape"),
           "np_shape": ("mxop.util", "np_shape"), "set_np_shape": ("mxop.util", "set_np_shape"),
-          "use_np_shape": ("mxop.util", "use_np_shape"), "get_include": ("mxop.library.include", "get_include"),
-          "install_as_mxnet": ("mxop.as_mxnet", "install_as_mxnet"), "is_np_array": ("mxop.util", "is_np_array")}  # fmt: skip
+          "use_np_shape": ("mxop.util", "use_np_shape"), "get_include": ("mxop.library.headers", "get_include"),
+          "install_as_mxnet": ("mxop.mxnet.as_mxnet", "install_as_mxnet"), "is_np_array": ("mxop.util", "is_np_array")}  # fmt: skip
 
 
 def __getattr__(name: str):

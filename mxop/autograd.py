@@ -12,12 +12,12 @@ from typing import Any
 
 from ._core import core, tape
 from ._core.array import Forward, Reading, handed_to_host
-from .errors import MXNetError, OpTypeError, OpValueError, items, run_users
-from .missing import hooks
-from .nans import detect_nan
+from ._core.nans import detect_nan
 from .opdef import registry
 from .opdef.above import ask
 from .opdef.external import keeps_numbers
+from .support.errors import MXNetError, OpTypeError, OpValueError, items, run_users
+from .support.missing import hooks
 
 Dense = core.Dense
 NDArray = core.NDArray

@@ -7,9 +7,9 @@ import operator
 import re
 
 from ._kernels import memory, team
-from .errors import DeviceError, OpTypeError, OpValueError, shown
-from .missing import hooks
-from .per_thread import Current, showing
+from .support.errors import DeviceError, OpTypeError, OpValueError, shown
+from .support.missing import hooks
+from .support.per_thread import Current, showing
 
 _TYPES = {"cpu": 1, "gpu": 2, "cpu_pinned": 3, "cpu_shared": 5}
 _NAMES = {code: name for name, code in _TYPES.items()}

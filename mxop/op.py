@@ -4,8 +4,8 @@
 ``info(name)`` and ``describe(name)`` say what is registered.  The same objects as :mod:`mxop.opdef`.
 """
 
-from .missing import hooks
 from .opdef import *  # noqa: F403
 from .opdef import F, __all__  # noqa: F401
+from .support.missing import hooks
 
 __getattr__, __dir__ = hooks(globals(), __all__)

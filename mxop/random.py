@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import operator
 
-from . import generators
 from .context import Context
-from .errors import OpTypeError, OpValueError
-from .missing import hooks
 from .ndarray import random as _functions
+from .support import generators
+from .support.errors import OpTypeError, OpValueError
+from .support.missing import hooks
 
 
 def seed(seed_state: int, ctx: Context | str = "all") -> None:

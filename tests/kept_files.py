@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from mxop.files import cache_folder
+from mxop.support.files import cache_folder
 
 #: In the user's cache folder, or in that of MXOP_CACHE_DIR.
 FOLDER = cache_folder("tests")

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 import mxop as mx
-from mxop import distribution
 from mxop.cli import Stop, demo, main
 from mxop.cli.doctor import OPTIONAL
 from mxop.cli.npy import read_floats
 from mxop.opdef import registry
+from mxop.support import distribution
 
 HOME = str(Path(mx.__file__).parent.parent)
 

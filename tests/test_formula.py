@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mxop._kernels.instruction_sets import has_instruction
 
 import mxop as mx
 from mxop import nd
 from mxop._core import core
 from mxop._kernels.generate import instructions
+from mxop._kernels.instruction_sets import has_instruction
 from mxop.formula import (
     TABLE,
     NeedsValue,

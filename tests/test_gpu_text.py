@@ -11,17 +11,17 @@ import zlib
 import numpy as np
 import pytest
 from cuda_compilers import CTYPES, find_host, find_nvrtc, host_library, nvrtc_ptx, pointer
-from mxop._core.elementwise import values_of
 
 import mxop as mx
 from mxop import dtypes
 from mxop._core import core
+from mxop._core.elementwise import values_of
 from mxop._gpu import preamble, reductions, text
 from mxop._gpu.layout import lay
-from mxop.distribution import install
 from mxop.errors import DeviceError
 from mxop.formula import walk
 from mxop.op import Elementwise, Reduction, operators
+from mxop.support.distribution import install
 
 FLOATS = (dtypes.FLOAT32, dtypes.FLOAT64, dtypes.FLOAT16)
 WRITE, ADD = text.REQ_WRITE, text.REQ_ADD

@@ -10,7 +10,7 @@ from libraries_util import COMPILER, COMPILERS, SOURCES, library, needs_compiler
 from processes import run_python
 
 import mxop as mx
-from mxop.files import cache_folder
+from mxop.support.files import cache_folder
 
 TWICE = """
 using namespace mxnet::ext;

@@ -13,9 +13,9 @@ import pytest
 from processes import fails_python, run_python
 
 import mxop as mx
-from mxop import mxnet_names
 from mxop.errors import NotYetError, NotYetImportError, OpLookupError, closest
 from mxop.opdef import registry
+from mxop.support import mxnet_names
 
 ROOT = Path(__file__).resolve().parent.parent
 X, S = mx.nd.ones((2, 3)), mx.sym.Variable("s")

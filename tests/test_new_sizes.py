@@ -8,10 +8,10 @@ import threading
 
 import numpy as np
 import pytest
-from mxop._core.plans import MOST, kept
 
 import mxop as mx
 from mxop import nd
+from mxop._core.plans import MOST, kept
 from mxop.graph import patterns, planned
 from mxop.graph.patterns import forget
 

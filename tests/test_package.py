@@ -15,8 +15,8 @@ import pytest
 from processes import fails_python, run_python
 
 import mxop as mx
-from mxop import _installed, distribution
 from mxop.cli import stubs
+from mxop.support import _installed, distribution
 
 PACKAGE = Path(mx.__file__).parent
 ROOT = Path(__file__).resolve().parent.parent

@@ -5,11 +5,11 @@ import functools
 
 import numpy as np
 import pytest
-from mxop._core.dispatch import OpFunction
 
 import mxop as mx
 from mxop import nd
 from mxop._core import core
+from mxop._core.dispatch import OpFunction
 from mxop.op import Elementwise, kernel
 
 FORMATS = "fdeBibq?l"

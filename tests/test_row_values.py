@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from mxop._kernels.instruction_sets import has_instruction
 
 import mxop as mx
 from mxop import nd
+from mxop._kernels.instruction_sets import has_instruction
 from mxop.formula import compile_program, input_
 from mxop.formula.expr import call
 

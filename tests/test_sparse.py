@@ -7,10 +7,10 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
-from mxop.nd import sparse
 
 import mxop as mx
 from mxop import autograd, nd
+from mxop.nd import sparse
 from mxop.ndarray.sparse import operators
 
 DENSE = np.array([[0, 1, 0], [0, 0, 0], [2, 0, -3]], "float32")

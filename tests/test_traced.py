@@ -5,10 +5,10 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-from mxop._core.plans import MOST, kept
 
 import mxop as mx
 from mxop import autograd, nd
+from mxop._core.plans import MOST, kept
 from mxop.graph import planned
 from mxop.graph.patterns import forget
 from mxop.op import composite, kernel

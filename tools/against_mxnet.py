@@ -27,11 +27,11 @@ import mxnet_worker
 import numpy as np
 
 import mxop as mx
-from mxop import mxnet_names
 from mxop._core import dispatch
 from mxop.check import cases, check_op, draws, find_record
 from mxop.opdef import Operator, registry
 from mxop.records import Record
+from mxop.support import mxnet_names
 
 #: How far results for data of a type may be apart, as a part of the largest number.  MXNet computes with parameters of float32
 #: whatever the data are, and with float16 where mxop takes float32.

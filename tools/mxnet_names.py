@@ -1,6 +1,6 @@
-"""Write ``mxop/mxnet_names.txt``: the names of MXNet 1.x, by which an error tells "not yet" from "no such thing".
+"""Write ``mxop/support/mxnet_names.txt``: the names of MXNet 1.x, by which an error tells "not yet" from "no such thing".
 
-    python tools/mxnet_names.py OPERATORS.json API.json [mxop/mxnet_names.txt]
+    python tools/mxnet_names.py OPERATORS.json API.json [mxop/support/mxnet_names.txt]
 
 ``OPERATORS.json`` describes the registry: ``{"ops": [{"name", "aliases", "inputs", "mutated_inputs", "python_names"}]}``;
 ``API.json`` the Python package: ``{"modules": {"mxnet.autograd": {"record": ..., "Function": {"members": {...}}}}}``.  Only
@@ -126,7 +126,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Write the names of MXNet 1.x that errors know.")
     parser.add_argument("operators", type=Path)
     parser.add_argument("api", type=Path)
-    parser.add_argument("target", type=Path, nargs="?", default=Path(__file__).parents[1] / "mxop" / "mxnet_names.txt")
+    parser.add_argument(
+        "target", type=Path, nargs="?", default=Path(__file__).parents[1] / "mxop" / "support" / "mxnet_names.txt"
+    )
     options = parser.parse_args()
     ops, api = (json.loads(path.read_text(encoding="utf-8")) for path in (options.operators, options.api))
     options.target.write_text(text(ops["ops"], api["modules"]), encoding="utf-8")

@@ -1,4 +1,4 @@
-# What native.pyx uses of mxop/include/mxop/abi.h; the header says what everything means.
+# What native.pyx uses of mxop/library/include/mxop/abi.h; the header says what everything means.
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 
 cdef extern from "mxop/abi.h" nogil:

@@ -17,8 +17,8 @@ from mxop._kernels.memory cimport FRESH_INTEGER, block_new, block_release, block
 
 import numpy as np
 
-from mxop import dtypes
-from mxop.errors import BufferRefusedError, DeviceError, OpTypeError, OpValueError
+from mxop.support import dtypes
+from mxop.support.errors import BufferRefusedError, DeviceError, OpTypeError, OpValueError
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX

@@ -4,7 +4,7 @@ The tape and the graph layer walk over calls, each in its own order, and ask her
 """
 from mxop._core.array cimport Array
 
-from mxop.errors import MXNetError, OpTypeError, OpValueError
+from mxop.support.errors import MXNetError, OpTypeError, OpValueError
 from mxop.opdef.places import place
 
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence as Sequences
 
 import numpy as np
 
-from mxop import dtypes
+from mxop.support import dtypes
 from mxop._core import array as _array, tape
 from mxop._core.array import as_numpy, become, empty, from_gpu, from_numpy, touch
 from mxop._core.dispatch import OperatorMethod, OpFunction, invoke_req, namespace, op_function
@@ -29,7 +29,7 @@ from mxop._core.loops import Body, Loop
 from mxop._core.prepare import Schedule, Sequence, prepare, prepare_formula, prepare_sized
 from mxop._core.steps import Steps
 from mxop._core.strips import prepare_strip
-from mxop.errors import DeviceError, OpTypeError, OpValueError, translated
+from mxop.support.errors import DeviceError, OpTypeError, OpValueError, translated
 from mxop.opdef import registry
 
 cdef extern from "Python.h":

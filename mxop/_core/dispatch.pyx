@@ -20,8 +20,8 @@ from mxop._kernels.operands cimport REQ_NULL, REQ_WRITE
 
 from mxop._core import elementwise as _elementwise, kinds as _kinds, prepared as _prepared, reductions as _reductions
 from mxop._core.kinds import namespace, set_namespace
-from mxop.errors import MXNetError, OpTypeError, shown
-from mxop.memo import keep
+from mxop.support.errors import MXNetError, OpTypeError, shown
+from mxop.support.memo import keep
 from mxop.opdef import Elementwise, External, Kernel, Reduction, registry
 from mxop.opdef.binding import bind_open
 from mxop.opdef.operator import carrier

@@ -24,14 +24,14 @@ from mxop._kernels.codes cimport BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8
 from mxop._kernels.operands cimport MAX_DIMS, REQ_WRITE, Operand
 from mxop._kernels.interp cimport MOST_REGISTERS, Program
 
-from mxop import dtypes
+from mxop.support import dtypes
 from mxop._kernels.instruction_sets import has_instruction
-from mxop.errors import OpArithmeticError, OpTypeError, OpValueError, shown
+from mxop.support.errors import OpArithmeticError, OpTypeError, OpValueError, shown
 from mxop.formula import compile_program, walk
 from mxop.formula.expr import TRUTHS as TRUTHS_OF, is_truth
-from mxop.memo import keep
+from mxop.support.memo import keep
 from mxop.opdef import Bound, Scalar
-from mxop.shape_mode import numpy_shape
+from mxop.support.shape_mode import numpy_shape
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object sequence)   # of a list or tuple

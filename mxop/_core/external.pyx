@@ -10,7 +10,7 @@ from mxop._core.transfer cimport contiguous_copy, copy_into
 from mxop._kernels.instruction_sets cimport itemsize_of
 from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
-from mxop.errors import MXNetError, OpTypeError, run_users
+from mxop.support.errors import MXNetError, OpTypeError, run_users
 
 
 # ---- what was written -------------------------------------------------------------------------------------------------

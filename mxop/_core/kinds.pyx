@@ -19,8 +19,8 @@ from mxop._kernels.instruction_sets cimport itemsize_of
 from mxop._kernels.operands cimport MAX_DIMS, REQ_WRITE
 
 from mxop._core.array import as_numpy
-from mxop.errors import MXNetError, OpTypeError, translated
-from mxop.memo import keep
+from mxop.support.errors import MXNetError, OpTypeError, translated
+from mxop.support.memo import keep
 from mxop.opdef import infer
 from mxop.opdef.above import ask
 from mxop.opdef.places import place

@@ -9,7 +9,7 @@ from mxop._core.call cimport Call, Places, gpu_pointer
 from mxop._kernels.instruction_sets cimport itemsize_of
 from mxop._kernels.operands cimport MAX_DIMS
 
-from mxop.memo import keep
+from mxop.support.memo import keep
 
 cdef enum:
     MOST = 8        # inputs of calls that are known again

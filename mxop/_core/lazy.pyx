@@ -30,8 +30,8 @@ import os
 from mxop._kernels.instruction_sets import has_instruction
 from mxop._kernels.memory import default_limit
 from mxop.formula import compile_program, composed, leaves, param, substitute
-from mxop.limits import setting
-from mxop.memo import keep
+from mxop.support.limits import setting
+from mxop.support.memo import keep
 
 cdef enum:
     MOST_OPERANDS = 8       # inputs and outputs of one call that may be pending

@@ -1,4 +1,4 @@
-"""Operators of compiled libraries: one call through the C ABI of ``mxop/include/mxop/abi.h``.
+"""Operators of compiled libraries: one call through the C ABI of ``mxop/library/include/mxop/abi.h``.
 
 What is the same from call to call is made once: the parameters (:class:`Bound`), the shapes and types that were inferred
 (:class:`Plan`) and the C structures (:class:`Frame`).  Everything that a library returns is checked before it is used.
@@ -21,8 +21,8 @@ from mxop._core.record cimport is_noted, is_recording, is_training, record_gener
 from mxop._core.transfer cimport contiguous_copy
 from mxop._kernels.operands cimport MAX_DIMS
 
-from mxop import dtypes
-from mxop.errors import DeviceError, MXNetError, OpValueError
+from mxop.support import dtypes
+from mxop.support.errors import DeviceError, MXNetError, OpValueError
 
 cdef enum:
     MANY = 1024                 # parameters, inputs, outputs: more is a mistake

@@ -1,4 +1,4 @@
-"""Graph passes and partitioners of compiled libraries, over the C ABI of ``mxop/include/mxop/abi.h``.
+"""Graph passes and partitioners of compiled libraries, over the C ABI of ``mxop/library/include/mxop/abi.h``.
 
 Graphs cross as MXNet's JSON; what they become is for :mod:`mxop.library`.
 """
@@ -13,7 +13,7 @@ from mxop._core.array cimport Array, read_pointer
 from mxop._core.native_host cimport copy_table, failure, table_text
 from mxop._kernels.operands cimport MAX_DIMS
 
-from mxop.errors import MXNetError, OpValueError
+from mxop.support.errors import MXNetError, OpValueError
 
 cdef enum:
     MANY = 1024

@@ -7,7 +7,7 @@ from mxop._core.abi cimport (
     MXOP_ABI_VERSION, MXOP_FEATURE_OPERATORS, MXOP_FEATURE_PARTITIONERS, MXOP_FEATURE_PASSES, MXOP_GPU, MXOPHost,
 )
 
-from mxop.errors import MXNetError
+from mxop.support.errors import MXNetError
 
 cdef extern from *:
     """

@@ -6,7 +6,7 @@ from mxop._core.abi cimport MXOPShape
 from mxop._core.native cimport Bound, failed_call, put_shapes
 from mxop._kernels.operands cimport MAX_DIMS
 
-from mxop.errors import MXNetError
+from mxop.support.errors import MXNetError
 
 
 def infer_codes(Bound bound, bint storage, list ins, list outs):

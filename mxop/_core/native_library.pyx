@@ -7,7 +7,7 @@ from mxop._core.native_graph cimport native_partitioner, native_pass
 from mxop._core.native_host cimport copy_table, failure, host, table_text
 
 from mxop._core import native_host
-from mxop.errors import MXNetError
+from mxop.support.errors import MXNetError
 
 cdef enum:
     MANY = 65536                # operators (or passes) of one library: more is a mistake

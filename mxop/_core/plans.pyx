@@ -18,7 +18,7 @@ from mxop._core.transfer cimport contiguous_copy
 from mxop._kernels.codes cimport FLOAT64
 from mxop._kernels.operands cimport REQ_WRITE
 
-from mxop.errors import MXNetError
+from mxop.support.errors import MXNetError
 from mxop.opdef.above import ask
 
 MOST = 256              # plans that are kept

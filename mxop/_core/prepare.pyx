@@ -19,13 +19,13 @@ from mxop._core.transfer cimport copy_into, overlaps, same_dims, same_layout
 from mxop._kernels.operands cimport REQ_WRITE, Operand
 from mxop._kernels.interp cimport Program
 
-from mxop import dtypes
+from mxop.support import dtypes
 from mxop._core.array import become
 from mxop._core.native_prepared import native_call
 from mxop._kernels.instruction_sets import has_instruction
-from mxop.errors import OpTypeError, OpValueError
+from mxop.support.errors import OpTypeError, OpValueError
 from mxop.formula import compile_program
-from mxop.memo import keep
+from mxop.support.memo import keep
 from mxop.opdef import Elementwise, External, Formula, Kernel, Reduction
 
 

@@ -13,7 +13,7 @@ from mxop._core.steps cimport Steps, move_of
 from mxop._core.transfer cimport contiguous_copy, overlaps
 from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
-from mxop.errors import DeviceError, translated
+from mxop.support.errors import DeviceError, translated
 from mxop.opdef import Kernel, Reduction
 
 cdef tuple _KINDS = translated.KINDS

@@ -6,8 +6,8 @@ from libc.string cimport memcmp, memcpy
 
 from mxop._core.array cimport Array, signature, signature_size, write_signature
 
-from mxop.memo import keep
-from mxop.shape_mode import mode as _mode, used as _numpy_used
+from mxop.support.memo import keep
+from mxop.support.shape_mode import mode as _mode, used as _numpy_used
 
 cdef extern from "Python.h":
     void* Py_TYPE(PyObject* a)

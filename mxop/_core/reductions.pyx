@@ -11,7 +11,7 @@ from mxop._kernels.reduce cimport Reduced, add_axis, reduce
 from mxop._kernels.instruction_sets import has_instruction
 from mxop._kernels.reduce import CODES
 from mxop.formula import compile_program, input_
-from mxop.memo import keep
+from mxop.support.memo import keep
 
 cdef dict _reductions = {}      # (operator, parameters) -> ReductionCall
 

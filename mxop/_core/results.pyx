@@ -11,9 +11,9 @@ from mxop._core.transfer cimport copy_into, overlaps, same_dims, same_layout
 from mxop._kernels.instruction_sets cimport itemsize_of
 from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
-from mxop import dtypes
+from mxop.support import dtypes
 from mxop._core.array import as_numpy
-from mxop.errors import MXNetError, OpTypeError, OpValueError
+from mxop.support.errors import MXNetError, OpTypeError, OpValueError
 
 cdef enum:
     LONG = 65536                # bytes, from here on other threads may run while they are written

@@ -17,9 +17,9 @@ from mxop._kernels.work cimport Work
 
 import numpy as np
 
-from mxop import dtypes
+from mxop.support import dtypes
 from mxop._core.array import empty
-from mxop.errors import MXNetError, OpValueError
+from mxop.support.errors import MXNetError, OpValueError
 from mxop.opdef import registry
 from mxop.opdef.above import ask
 

@@ -24,7 +24,7 @@ from mxop._kernels.reduce cimport COMBINE_ADD, COMBINE_HYPOT, reduce_row, reduce
 from mxop._kernels.instruction_sets import has_instruction
 from mxop._kernels.reduce import CODES
 from mxop.formula import compile_program, input_, param, substitute
-from mxop.memo import keep
+from mxop.support.memo import keep
 
 cdef enum:
     CACHE_BYTES = 32768      # what the arrays of one block of rows may take

@@ -20,10 +20,10 @@ from mxop._kernels.memory cimport Block
 
 import warnings
 
-from mxop import dtypes
+from mxop.support import dtypes
 from mxop._core.array import note_cut
 from mxop._core.record import make_node
-from mxop.errors import GradientWarning, MXNetError, OpTypeError, OpValueError
+from mxop.support.errors import GradientWarning, MXNetError, OpTypeError, OpValueError
 from mxop.opdef import External, registry
 
 cdef extern from "Python.h":

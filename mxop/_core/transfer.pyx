@@ -7,7 +7,7 @@ from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, colla
 from mxop._kernels.interp cimport Program
 from mxop._kernels.moves cimport move, move_few
 
-from mxop.errors import OpValueError
+from mxop.support.errors import OpValueError
 from mxop.formula import compile_program, input_
 
 cdef enum:

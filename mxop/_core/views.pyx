@@ -23,7 +23,7 @@ from mxop._kernels.memory cimport is_elsewhere
 
 import numpy as np
 
-from mxop import dtypes
+from mxop.support import dtypes
 from mxop.context import is_first
 
 cdef extern from "Python.h":

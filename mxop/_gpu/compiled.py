@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..memo import keep
+from ..support.memo import keep
 from . import device
 from .text import OPTIONS
 

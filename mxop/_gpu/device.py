@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..distribution import install
-from ..errors import DeviceError, OpTypeError
+from ..support import dtypes
+from ..support.distribution import install
+from ..support.errors import DeviceError, OpTypeError
 
 _INSTALL = f"{install('cuda13')} for CUDA 13, or {install('cuda12')} for CUDA 12"
 _cupy: Any = None

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import dtypes
 from ..formula import keys_of
-from ..memo import keep
+from ..support import dtypes
+from ..support.memo import keep
 from . import compiled, device, reductions, text
 from .layout import BLOCK, WORD, lay
 

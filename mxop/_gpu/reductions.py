@@ -8,11 +8,11 @@ from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
-from .. import dtypes
-from ..errors import OpTypeError
 from ..formula import Expr, input_, statements
 from ..formula.expr import call
 from ..opdef.combine import COMBINES
+from ..support import dtypes
+from ..support.errors import OpTypeError
 from .layout import BLOCK, SHORT_INDEX, apart, collapse, place_of
 from .text import COMPUTE, LIMITS, STORAGE, identifier, prologue, read
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from .._core import core, results
 from .._core.external import refuse_result
 from .._core.launched import LaunchCall
 from ..opdef import Formula
 from ..opdef.parts import Part
+from ..support import dtypes
 from . import device, launch
 from .text import REQ_ADD, REQ_WRITE
 

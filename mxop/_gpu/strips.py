@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from .. import dtypes
 from ..formula import input_, statements
 from ..opdef import contiguous_strides
 from ..opdef.combine import COMBINES
+from ..support import dtypes
 from . import compiled, device
 from .launch import Plan, device_of, scalar
 from .layout import BLOCK, SHORT_INDEX, apart, collapse, place_of, steps_of, told, way_of

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from .. import dtypes
-from ..errors import OpTypeError
 from ..formula import Expr, input_, keys_of, statements, walk
+from ..support import dtypes
+from ..support.errors import OpTypeError
 from . import preamble
 from .layout import BLOCK, Layout, apart, place_of, steps_of
 

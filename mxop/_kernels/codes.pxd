@@ -1,4 +1,4 @@
-# MXNet's codes of element types; mxop/dtypes.py has the same names.
+# MXNet's codes of element types; mxop/support/dtypes.py has the same names.
 cdef enum:
     FLOAT32 = 0
     FLOAT64 = 1

@@ -7,7 +7,7 @@ import warnings
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 
-from mxop.errors import OpValueError
+from mxop.support.errors import OpValueError
 
 cdef extern from *:
     """

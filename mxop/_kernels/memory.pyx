@@ -14,8 +14,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memset
 from cpython.ref cimport Py_INCREF, Py_DECREF
 
-from mxop.errors import OutOfMemoryError
-from mxop.limits import setting
+from mxop.support.errors import OutOfMemoryError
+from mxop.support.limits import setting
 
 cdef extern from "Python.h":
     void Py_FatalError(const char* message)

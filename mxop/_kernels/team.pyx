@@ -1,8 +1,8 @@
 """The threads that work together: how many, how much work is worth them, that each has a core of its own, and where they begin."""
 import os
 
-from mxop.errors import OpValueError
-from mxop.limits import setting
+from mxop.support.errors import OpValueError
+from mxop.support.limits import setting
 
 cdef extern from *:
     """

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import IncompatibleAxesError, UnmatchedAxesError
-from ..missing import names_shown
+from ..support.errors import IncompatibleAxesError, UnmatchedAxesError
+from ..support.missing import names_shown
 from .axis import (
     BATCH,
     RECURRENT,

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..errors import IncompatibleAxesError, OpTypeError, OpValueError, UnmatchedAxesError, items, translated
+from ..support.errors import IncompatibleAxesError, OpTypeError, OpValueError, UnmatchedAxesError, items, translated
 
 _numbers = itertools.count(1)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import autograd, ndarray
-from .. import name as naming
-from ..errors import OpTypeError
+from ..support import name as naming
+from ..support.errors import OpTypeError
 from ..symbol import Variable
 from .axis import known_lengths, make_axes, make_axis, unmatched
 from .layout import plain_shape, spread

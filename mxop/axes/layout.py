@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from ..shape_mode import numpy_shape
+from ..support.shape_mode import numpy_shape
 from .axis import Axes, known_lengths, unmatched
 
 

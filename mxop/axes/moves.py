@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import IncompatibleAxesError, OpIndexError, OpTypeError, UnmatchedAxesError
+from ..support.errors import IncompatibleAxesError, OpIndexError, OpTypeError, UnmatchedAxesError
 from .axis import Axes, Axis, AxisRole, label, make_axes, unmatched
 from .layout import merged, ordered, split, spread
 from .slicing import position

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from .._core.core import Dense
-from ..errors import OpTypeError, UnmatchedAxesError
 from ..ndarray import NDArray
 from ..ndarray.register import F as arrays
+from ..support.errors import OpTypeError, UnmatchedAxesError
 from .axis import Axes, make_axes, unmatched
 from .layout import aligned, plain_shape, spread
 from .slicing import sliced_axes

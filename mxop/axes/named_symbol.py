@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ..errors import OpTypeError, UnmatchedAxesError
+from ..support.errors import OpTypeError, UnmatchedAxesError
 from ..symbol import Symbol
 from ..symbol.register import lookup
 from .axis import Axes, unmatched

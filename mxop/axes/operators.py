@@ -12,10 +12,10 @@ from functools import reduce as fold
 from numbers import Number
 from typing import Any
 
-from ..errors import IncompatibleAxesError, OpLookupError, OpTypeError, shown
-from ..missing import suggestion
 from ..opdef import Operator, registry
 from ..ops.binary import PYTHON_NAMES, TABLE, Choice
+from ..support.errors import IncompatibleAxesError, OpLookupError, OpTypeError, shown
+from ..support.missing import suggestion
 from .axis import Axes, unmatched
 from .layout import aligned, merged, ordered, split, spread, union
 from .tensor import Tensor, mixed

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from ..errors import IncompatibleAxesError, OpTypeError
+from ..support.errors import IncompatibleAxesError, OpTypeError
 from .axis import Axes, unmatched
 from .layout import merged, ordered, split
 from .tensor import Tensor, mixed

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import (
+from ..support.errors import (
     IncompatibleAxesError,
     OpIndexError,
     OpTypeError,

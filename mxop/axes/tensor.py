@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from .._core.core import Dense
-from ..errors import OpLookupError, OpTypeError
 from ..graph import arithmetic
 from ..graph.arithmetic import Row
+from ..support.errors import OpLookupError, OpTypeError
 from ..symbol import Symbol
 from .axis import Axes, make_axes
 from .layout import aligned, ordered, union

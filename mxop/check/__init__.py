@@ -22,8 +22,8 @@ import numpy as np
 
 from .. import records
 from ..context import Context
-from ..errors import OpLookupError
 from ..opdef import Composite, Operator, registry
+from ..support.errors import OpLookupError
 from . import cases, draws, edges, gradients, inference, points, running, values
 
 __all__ = ["check_op", "example", "find_record"]

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from .._core import core, dispatch, tape
-from ..errors import MXNetError
 from ..opdef import Operator, contiguous_strides
 from ..opdef.infer import known as is_known
 from ..opdef.params import IS_TRAIN
 from ..records import Record
+from ..support import dtypes
+from ..support.errors import MXNetError
 
 WRITE, ADD, NULL = 1, 3, 0
 

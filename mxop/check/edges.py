@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from .._core import dispatch
-from ..errors import MXNetError
 from ..records import Refusal
+from ..support.errors import MXNetError
 from . import cases as c
 from .cases import Case, Mismatch
 from .values import against_reference, slack

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import autograd
 from .._core import core, tape
-from ..errors import MXNetError
+from ..support.errors import MXNetError
 from . import cases as c
 from .cases import Case, Mismatch
 from .edges import reduced

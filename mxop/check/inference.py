@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from .. import dtypes
-from ..errors import MXNetError
 from ..opdef import infer
+from ..support import dtypes
+from ..support.errors import MXNetError
 from .cases import Case, Mismatch
 
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from .. import autograd, context
 from .._kernels import interp, team
-from ..errors import MXNetError
 from ..graph import patterns
 from ..graph.expand import expand
 from ..graph.ir import Graph, Node, variable
 from ..graph.specs import Specs
 from ..opdef import Operator, registry
 from ..opdef.symbolic import numbers_of
+from ..support.errors import MXNetError
 from . import cases as c
 from . import gradients
 from .cases import Case, Mismatch

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from ..opdef import Kernel
+from ..support import dtypes
 from . import cases as c
 from .cases import Case, Mismatch
 

@@ -10,9 +10,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from .. import distribution
-from ..errors import MXNetError
 from ..opdef.params import plain_number
+from ..support import distribution
+from ..support.errors import MXNetError
 
 
 class Stop(Exception):

@@ -11,9 +11,9 @@ from importlib import metadata
 from pathlib import Path
 
 import mxop as mx
-from mxop import distribution
 from mxop._kernels import instruction_sets, interp, team
 from mxop.opdef import plugins, registry
+from mxop.support import distribution
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def package() -> list[str]:
     lines = [_row("version", f"{distribution.VERSION} (distribution {distribution.NAME})"), _row("location", folder)]
     lines += [_row("", text) for text in other_distribution()]
     here = Path("mxop").resolve()
-    if here != folder and (here / "_installed.py").exists():
+    if here != folder and (here / "support" / "_installed.py").exists():
         lines.append(_row("", f"{here} is a source tree that was not built in place; the installed copy is used"))
     lines += [_row(name, importlib.import_module(name).__version__) for name in ("numpy", "scipy")]
     return lines

@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 
-from ..files import reading
+from ..support.files import reading
 from . import Stop
 
 _MAGIC = b"\x93NUMPY"

@@ -6,8 +6,8 @@ import fnmatch
 from collections.abc import Iterable
 
 from .. import ndarray  # noqa: F401  registers the operators
-from ..errors import closest
 from ..opdef import Operator, plugins, registry
+from ..support.errors import closest
 from . import Stop
 
 _BUILT_IN = "mxop.ops."

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from ..distribution import install
+from ..support.distribution import install
 from . import Stop
 
 HOW_TO_GET = f"pictures need matplotlib: {install('plot')}"

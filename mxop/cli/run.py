@@ -8,7 +8,7 @@ import os
 import runpy
 import sys
 
-from ..as_mxnet import install_as_mxnet
+from ..mxnet.as_mxnet import install_as_mxnet
 
 
 def run(options: argparse.Namespace) -> int:

@@ -77,7 +77,9 @@ def _sparse(names: list[str]) -> str:
 
 
 #: Whose functions stand in namespaces of operators.
-_WRITTEN_BY_HAND = ("mxop.sampling", "mxop.ndarray.control_flow", "mxop.ndarray.updates", "mxop.symbol.control_flow")
+_WRITTEN_BY_HAND = [
+    f"mxop.{m}" for m in ("ndarray.sampling", "ndarray.control_flow", "ndarray.updates", "symbol.control_flow")
+]
 
 
 def _is_listed(op: Operator, package: plugins.Package | None) -> bool:
@@ -347,7 +349,7 @@ def _symbol_class() -> str:
               "    def __init__(self, what: str) -> None: ..."]  # fmt: skip
     imports = [
         "import builtins", "from collections.abc import Iterable", "from .._core.core import NDArray",
-        "from ..errors import MXNetError", "from ..graph.arithmetic import Arithmetic, Row",
+        "from ..support.errors import MXNetError", "from ..graph.arithmetic import Arithmetic, Row",
         "from ..graph.executor import Executor", "from ..graph.ir import Entry, Node", "from ..opdef import Operator", "",
     ]  # fmt: skip
     return _page("\n".join(imports), [*lines, *functions, *others])

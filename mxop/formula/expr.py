@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NoReturn, SupportsFloat, TypeAlias
 
-from ..errors import OpLookupError, OpTypeError
+from ..support.errors import OpLookupError, OpTypeError
 
 _uids = itertools.count()
 _interned: weakref.WeakValueDictionary[tuple, Expr] = weakref.WeakValueDictionary()

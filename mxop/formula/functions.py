@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from ..errors import closest
+from ..support.errors import closest
 from . import draws as _draws  # noqa: F401  adds rows to the table
 from .expr import Expr, TraceError, UnknownFunction, call
 from .primitives import TABLE

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ..missing import attribute, names_shown
+from ..support.missing import attribute, names_shown
 from . import control_files as _control_files  # noqa: F401  registers what files name
 from . import control_flow as _control_flow  # noqa: F401  registers MXNet's operators
 from . import loop_gradient as _loop_gradient  # noqa: F401  what loops are differentiated by

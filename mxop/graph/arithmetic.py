@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from numbers import Number
 from typing import Any, Self
 
-from ..errors import OpTypeError
+from ..support.errors import OpTypeError
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError
 from ..opdef import Attrs, External, infer, registry
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError
 from . import symbols
 from .infer import Known
 from .ir import Entry, Graph, Node, describe, topological

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import OpLookupError, OpTypeError, OpValueError, closest, shown
+from ..support.errors import OpLookupError, OpTypeError, OpValueError, closest, shown
 
 #: ``run(symbol, args, aux, ctx, options) -> Symbol``
 Run = Callable[[Any, Any, Any, Any, dict[str, Any]], Any]

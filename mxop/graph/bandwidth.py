@@ -6,8 +6,8 @@ import time
 from functools import lru_cache
 from typing import Any
 
-from .. import dtypes
 from ..context import Context
+from ..support import dtypes
 
 #: Bytes of the array that is copied, by how much a call moves: caches are faster than memory.
 SIZES = (1 << 18, 1 << 21, 1 << 25)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from .._core import core
-from ..errors import OpTypeError, OpValueError
 from ..opdef import Attrs, External, Kernel
 from ..opdef.params import Spec
-from ..shape_mode import numpy_shape
+from ..support.errors import OpTypeError, OpValueError
+from ..support.shape_mode import numpy_shape
 from .builder import Builder
 from .expand import expand
 from .ir import Entry, Graph, Node, variable

@@ -7,9 +7,9 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from .. import dtypes, mxnet_names
-from ..errors import OpLookupError, OpTypeError, UnknownShapeError
 from ..opdef import Attrs, Operator, infer, registry
+from ..support import dtypes, mxnet_names
+from ..support.errors import OpLookupError, OpTypeError, UnknownShapeError
 from .arithmetic import Arithmetic
 from .calls import active_inputs, by_kind, parse_with_count, split_call
 from .ir import Entry, Node

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..errors import OpTypeError, closest, shown
 from ..opdef import Attrs, Operator
 from ..opdef.binding import bind_open
 from ..opdef.operator import carrier
 from ..opdef.params import NULL
+from ..support.errors import OpTypeError, closest, shown
 from .ir import Entry, Graph, Node
 
 

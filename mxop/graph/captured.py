@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakSet
 
-from ..errors import OpTypeError, OpValueError
-from ..nested import ForEach, WhileLoop, flatten, regroup
 from ..opdef import registry
+from ..support.errors import OpTypeError, OpValueError
+from ..support.nested import ForEach, WhileLoop, flatten, regroup
 from .ir import Entry, Graph, Node, variable
 from .rewrite import exchanged
 

@@ -8,11 +8,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from .. import dtypes
 from .._core import core
 from ..opdef import registry
 from ..opdef.infer import known as is_known
 from ..opdef.symbolic import is_concrete
+from ..support import dtypes
 from .infer import Known
 from .ir import Entry, Node
 from .traits import is_pure

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import OpValueError
 from ..opdef import Attrs, registry
 from ..opdef.params import Shape
+from ..support.errors import OpValueError
 from .bodies import Named, over_inputs
 from .ir import Graph
 from .loops import NAME, Counts, Loop

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-from .. import dtypes
-from ..errors import OpValueError
 from ..opdef import Attrs, registry
 from ..opdef.params import Shape
+from ..support import dtypes
+from ..support.errors import OpValueError
 from .bodies import Bodied, Named, is_vector, over_inputs, slice_of
 from .builder import Builder, Value
 from .ir import Entry, Graph, Node, variable

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from ..errors import OpValueError, UnknownShapeError
 from ..opdef import Attrs, registry
+from ..support.errors import OpValueError, UnknownShapeError
 from .bodies import Bodied, Named
 from .expand import expand, expand_ahead, refuse_modes
 from .gradient import gradients

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .. import dtypes
 from .._core import array as memory
 from .._core import core, profile, tape
-from ..errors import MXNetError, OpTypeError, OpValueError, closest
-from ..handles import handle
-from ..memo import keep
+from ..support import dtypes
+from ..support.errors import MXNetError, OpTypeError, OpValueError, closest
+from ..support.handles import handle
+from ..support.memo import keep
 from .expand import give_state
 from .feeding import WRITER, Heads, assign, head_missing, listed_heads
 from .garbage import collected_later
@@ -410,7 +410,7 @@ class Executor:
         ...     _ = executor.forward()
         Traceback (most recent call last):
         ...
-        mxop.nans.NaNError: operator sqrt made NaN of what has none: output 0 at (1,), where input 0 is -4.0; in node 'root' ...
+        mxop.errors.NaNError: operator sqrt made NaN of what has none: output 0 at (1,), where input 0 is -4.0; in node 'root' ...
         """
         before, self._monitor = self._monitor, NaNFinder(self)
         try:

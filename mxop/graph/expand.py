@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..errors import MXNetError, OpValueError, translated
 from ..opdef import Composite, Elementwise, External
+from ..support.errors import MXNetError, OpValueError, translated
 from .builder import Builder, entries_of
 from .draws import in_turn
 from .halves import widened

@@ -11,8 +11,8 @@ from functools import cached_property
 from html import escape
 from typing import Any
 
-from .. import dtypes
 from ..context import cpu
+from ..support import dtypes
 from .infer import Known
 from .ir import Entry, Graph, Node, location
 from .listing import formula_of, members_of, operators_of, value_name

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from .._core import core
-from ..errors import MXNetError, OpTypeError, OpValueError, closest, translated
+from ..support import dtypes
+from ..support.errors import MXNetError, OpTypeError, OpValueError, closest, translated
 
 WRITER = "an executor"  # as autograd's messages call it
 LARGE_BYTES = 1 << 16  # of head gradients: copying less takes no longer than finding out whether it can be left out

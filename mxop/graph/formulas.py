@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from .. import dtypes
 from ..formula import Expr, const, leaves, param, substitute, walk
-from ..memo import keep
 from ..opdef import Attrs, Elementwise, Formula
 from ..opdef.operator import on_change
 from ..opdef.symbolic import SymbolicNumber, leaf_of
+from ..support import dtypes
+from ..support.memo import keep
 from .infer import Known
 from .ir import Node
 

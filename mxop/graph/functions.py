@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from .._core import core
 from ..context import current_context
-from ..errors import OpTypeError, OpValueError, closest
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError, closest
 from . import symbols
 from .deferred import derivatives
 from .executor import Executor

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .. import dtypes
 from ..opdef import Elementwise, Kernel, Reduction
+from ..support import dtypes
 from .builder import Builder
 from .ir import Entry, Node
 from .specs import Specs

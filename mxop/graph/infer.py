@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from .. import dtypes
-from ..errors import MXNetError, OpTypeError, OpValueError, translated
 from ..opdef import Attrs, Elementwise, Operator, infer
 from ..opdef.params import Bad, parse_shape
-from ..shape_mode import numpy_shape
+from ..support import dtypes
+from ..support.errors import MXNetError, OpTypeError, OpValueError, translated
+from ..support.shape_mode import numpy_shape
 from .ir import Entry, Graph, Node, describe
 
 

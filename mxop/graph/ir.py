@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, TypeVar
 
-from ..errors import OpTypeError
 from ..opdef import Attrs, Operator
+from ..support.errors import OpTypeError
 
 Entry = tuple["Node", int]
 T = TypeVar("T")

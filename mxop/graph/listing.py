@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from .. import dtypes
 from .._kernels.instruction_sets import has_instruction
-from ..errors import MXNetError
 from ..formula import Expr, compile_program, input_, param, readable
 from ..opdef import Elementwise, Formula, Reduction, contiguous_strides
 from ..opdef.params import to_string
+from ..support import dtypes
+from ..support.errors import MXNetError
 from .fuse import Fused, fuse
 from .infer import Known
 from .ir import Entry, Graph, Node, variable

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from .. import dtypes
 from .._core import core
-from ..errors import OpValueError
 from ..opdef import Attrs, infer
+from ..support import dtypes
+from ..support.errors import OpValueError
 from .bodies import Bodied, body_calls, copy_of
 from .calls import replayed
 from .infer import Solver

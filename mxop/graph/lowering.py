@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ..opdef import infer, registry
-from ..shape_mode import numpy_shape
+from ..support.shape_mode import numpy_shape
 from .assignment import settled
 from .expand import expand
 from .gradient import gradients

@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from itertools import accumulate
 
-from .. import dtypes
+from ..support import dtypes
 from .infer import Known
 from .ir import Entry, Graph, Node
 from .rewrite import Moved, rebuilt

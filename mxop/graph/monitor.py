@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import mxnet_names
 from .._core import tape
-from ..nans import check
+from .._core.nans import check
 from ..opdef import Elementwise, Reduction
+from ..support import mxnet_names
 from .assignment import settled
 from .infer import Known
 from .ir import Entry, Node, describe

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from ..errors import OpTypeError, OpValueError
 from ..opdef import registry
+from ..support.errors import OpTypeError, OpValueError
 from . import symbols
 from .ir import Entry, Graph, Node, caller
 from .rewrite import Moved, rebuilt

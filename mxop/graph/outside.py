@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .._core import core
-from ..errors import OpTypeError
+from ..support.errors import OpTypeError
 
 _MOST = 4096  # bytes of a NumPy array that are compared at each call
 _PLAIN = (int, bool, str, bytes, type(None), type(Ellipsis))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import MXNetError, OpValueError
 from ..opdef import registry
+from ..support.errors import MXNetError, OpValueError
 from . import symbols
 from .backends import get_backend
 from .infer import Known, located

@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 from .._core import core, plans
-from ..errors import MXNetError, translated
-from ..memo import keep
 from ..opdef import Attrs, Composite, External, Operator
 from ..opdef.symbolic import Guards, SymbolicNumber, Trace, Values, concrete, no_questions, numbers_of
-from ..shape_mode import numpy_shape
+from ..support.errors import MXNetError, translated
+from ..support.memo import keep
+from ..support.shape_mode import numpy_shape
 from .calls import replayed
 from .completion import Completed, Shown, may_be_completed, with_values
 from .epoch import on_epoch

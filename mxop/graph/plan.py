@@ -12,8 +12,8 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .. import dtypes
 from ..opdef import Elementwise, contiguous_strides
+from ..support import dtypes
 from .assignment import Assign
 from .infer import Known
 from .ir import Entry, Graph, Node

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from ..errors import MXNetError, UnknownShapeError
 from ..formula import Expr, leaves
 from ..opdef import Attrs, Elementwise, Operator
 from ..opdef.operator import ASKS, RuleReads
+from ..support.errors import MXNetError, UnknownShapeError
 from .builder import Builder, Value
 from .expand import expand
 from .ir import Graph, Node, variable

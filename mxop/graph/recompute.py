@@ -11,9 +11,9 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from .. import dtypes
 from ..formula import TABLE, Expr, input_, leaves, walk
 from ..opdef import Elementwise
+from ..support import dtypes
 from .formulas import seeks_equals
 from .infer import Known
 from .ir import Entry, Graph, Node

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from ..errors import OpValueError
+from ..support.errors import OpValueError
 from .infer import Known
 from .ir import Entry, Graph, Node, describe, topological
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
-from .. import dtypes
 from ..formula import Expr, input_, keys_of, substitute
 from ..opdef import Elementwise, Kernel, Reduction, contiguous_strides, infer
 from ..opdef.symbolic import leaf_of
+from ..support import dtypes
 from .formulas import seeks_equals, specialised
 from .infer import Known
 from .ir import Entry, Graph, Node

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from .. import dtypes
 from .._core import core
-from ..errors import MXNetError, fitting, translated
 from ..opdef import External, contiguous_strides, registry
 from ..opdef.symbolic import no_questions
+from ..support import dtypes
+from ..support.errors import MXNetError, fitting, translated
 from .assignment import Assign
 from .constants import is_literal, is_small
 from .fuse import Fused

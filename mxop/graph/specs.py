@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .. import dtypes
-from ..errors import UnknownShapeError, translated
-from ..memo import keep
 from ..opdef import Operator, infer
 from ..opdef.operator import on_change
+from ..support import dtypes
+from ..support.errors import UnknownShapeError, translated
+from ..support.memo import keep
 from .builder import Builder, entries_of
 from .infer import Known, Shapes, Solver, Types
 from .ir import Entry, Graph, Node, variable

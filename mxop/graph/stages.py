@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from .. import dtypes
 from ..formula import OF_NUMBERS, TABLE, Expr, input_, leaves, substitute, walk
 from ..opdef import Attrs, Operator, registry
+from ..support import dtypes
 from .infer import Known
 from .ir import NO_ATTRS, Entry, Node
 from .recompute import calls_of

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from .. import dtypes
+from ..support import dtypes
 from .infer import Known
 from .ir import Graph, Node
 from .recompute import computed_again

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..opdef import External
 from ..opdef.symbolic import Trace, Values, concrete, no_questions
-from ..shape_mode import mode as shape_mode
+from ..support.shape_mode import mode as shape_mode
 from .assignment import Assign
 from .completion import Shown, may_be_completed
 from .epoch import epoch

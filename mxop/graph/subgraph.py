@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from ..errors import OpTypeError
-from ..memo import keep
 from ..opdef import Attrs, External, registry
 from ..opdef.params import REQUIRED, Param
+from ..support.errors import OpTypeError
+from ..support.memo import keep
 from . import symbols
 from .backends import get_backend
 from .calls import replayed

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import dtypes
 from ..opdef import Attrs, Composite, Elementwise, Kernel, Operator, Reduction
 from ..opdef.operands import may_be_operands, with_operands
 from ..opdef.symbolic import SymbolicNumber
+from ..support import dtypes
 from .ir import Entry, Node, variable
 
 

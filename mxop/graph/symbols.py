@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from ..errors import OpTypeError
 from ..opdef.above import ask
+from ..support.errors import OpTypeError
 from .infer import Known
 from .ir import Entry
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from .._core import core, plans, tape
 from .._core.array import switch_tracing
-from ..errors import OpTypeError, OpValueError, shown
-from ..generators import no_draws
-from ..memo import keep
 from ..opdef import Attrs, Operator
 from ..opdef.symbolic import Trace
+from ..support.errors import OpTypeError, OpValueError, shown
+from ..support.generators import no_draws
+from ..support.memo import keep
 from .builder import Builder, Value
 from .calls import replayed
 from .draws import in_turn

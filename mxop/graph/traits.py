@@ -9,7 +9,7 @@ from typing import Any
 
 from ..opdef import Attrs, Kernel, contiguous_strides
 from ..opdef.infer import known as is_known
-from ..shape_mode import numpy_shape
+from ..support.shape_mode import numpy_shape
 from .infer import Known
 from .ir import Entry, Graph, Node
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ..errors import OpTypeError, OpValueError
+from ..support.errors import OpTypeError, OpValueError
 from .builder import CONTROL, Builder, Value
 from .expand import expand
 from .gradient import gradients

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import MXNetError
 from ..opdef import Operator, infer
+from ..support.errors import MXNetError
 from .infer import Known
 from .ir import Graph, Node, describe
 

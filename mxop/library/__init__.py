@@ -4,9 +4,9 @@ A library is a shared object compiled with the headers in :func:`mxop.get_includ
 one.  :func:`load` makes what it registers available, :func:`build` compiles one, :func:`load_inline` does both.
 """
 
-from ..missing import hooks
+from ..support.missing import hooks
 from .compile import build, load_inline
-from .include import get_include
+from .headers import get_include
 from .loader import load, load_op_lib, loaded
 from .random import seed
 

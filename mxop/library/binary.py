@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import MXNetError
+from ..support.errors import MXNetError
 
 #: Machines by their number in ELF and PE headers, and in Mach-O ones.
 _ELF_MACHINES = {3: "x86", 8: "MIPS", 20: "PowerPC", 21: "ppc64le", 22: "s390x", 40: "ARM (32 bit)", 62: "x86-64",

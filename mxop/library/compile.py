@@ -18,9 +18,9 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..errors import DeviceError, MXNetError
-from ..files import cache_folder, path_of, write_whole
-from .include import get_include
+from ..support.errors import DeviceError, MXNetError
+from ..support.files import cache_folder, path_of, write_whole
+from .headers import get_include
 from .loader import load
 
 _SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")

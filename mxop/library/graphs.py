@@ -6,14 +6,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from .. import dtypes
 from .._core import native_graph
 from ..context import Context
-from ..errors import MXNetError, OpValueError
 from ..graph import symbols
 from ..graph.infer import Known
 from ..graph.ir import Graph
 from ..opdef import infer
+from ..support import dtypes
+from ..support.errors import MXNetError, OpValueError
 
 #: Attributes of nodes that tell libraries shapes and types: lists, one item for each output.
 SHAPE, DTYPE = "__ext_shape__", "__ext_dtype__"

@@ -10,15 +10,15 @@ from threading import RLock
 from typing import Any
 
 from .._core import dispatch, native_host, native_library
-from ..distribution import VERSION
-from ..errors import MXNetError
-from ..files import path_of, reporting
 from ..graph.backends import backends as known_backends
 from ..graph.backends import register_backend, unregister_backend
 from ..opdef import registry
+from ..support.distribution import VERSION
+from ..support.errors import MXNetError
+from ..support.files import path_of, reporting
 from . import binary
 from .graphs import Pass
-from .include import get_include
+from .headers import get_include
 from .operator import LibraryOperator
 from .partition import Partitioner
 from .subgraph import SubgraphOperator

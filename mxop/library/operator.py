@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import dtypes
 from .._core import native, native_infer
 from .._core.core import Dense
-from ..errors import MXNetError, OpTypeError
 from ..opdef import Attrs, External, infer, registry
 from ..opdef.external import ExternalBackward
 from ..opdef.params import Param
+from ..support import dtypes
+from ..support.errors import MXNetError, OpTypeError
 
 #: What a library may leave in a vector of types for "not known": MXNet's kUNSET.
 _UNSET = 100

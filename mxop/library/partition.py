@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core import native_graph
-from ..errors import OpLookupError
 from ..graph import symbols
 from ..graph.infer import Known
 from ..graph.ir import Entry, Graph, Node, variable
 from ..graph.regions import convex_regions, in_order
 from ..graph.rewrite import Moved, rebuilt
 from ..opdef import infer, registry
+from ..support.errors import OpLookupError
 from . import graphs
 from .subgraph import JSON
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from .._core import native
-from ..errors import MXNetError
 from ..graph.ir import Graph
 from ..graph.specs import solved_inside
 from ..graph.subgraph import inside
-from ..memo import keep
 from ..opdef import Attrs
 from ..opdef.params import Param, Range, _parse_int
+from ..support.errors import MXNetError
+from ..support.memo import keep
 from .operator import LibraryOperator
 
 #: The parameter that holds the subgraph, and the one that says how many more inputs a pass has added.

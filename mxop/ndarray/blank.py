@@ -9,8 +9,8 @@ import numpy as np
 from .._core import array as _memory
 from .._core import core, profile
 from ..context import Context, current_context
-from ..errors import OpTypeError, OpValueError
 from ..opdef.params import Bad, as_shape
+from ..support.errors import OpTypeError, OpValueError
 
 NDArray = core.NDArray
 

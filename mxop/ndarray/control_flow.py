@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from numbers import Number
 from typing import Any
 
-from .. import limits
 from .._core import core, tape
-from ..errors import OpTypeError, OpValueError
-from ..nested import ForEach, Form, WhileLoop, flatten, leaves, regroup
 from ..opdef import registry
 from ..opdef.operator import carrier
+from ..support import limits
+from ..support.errors import OpTypeError, OpValueError
+from ..support.nested import ForEach, Form, WhileLoop, flatten, leaves, regroup
 
 Dense = core.Dense
 NDArray = core.NDArray

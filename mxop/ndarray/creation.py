@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from .._core import core
 from .._core.views import plain_array, plain_filled, plain_range
 from ..context import Context, is_first
-from ..errors import OpTypeError, OpValueError, items, translated
 from ..ops.create import range_length, spaced
-from ..shape_mode import numpy_shape
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError, items, translated
+from ..support.shape_mode import numpy_shape
 from . import indexing, sparse
 from .blank import blank, device, filled, placed, shape_of
 from .register import F

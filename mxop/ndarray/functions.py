@@ -9,10 +9,10 @@ from numbers import Number
 from typing import Any
 
 from .._core import core
-from ..errors import OpTypeError
 from ..opdef import registry
 from ..opdef.operator import carrier
 from ..ops import binary
+from ..support.errors import OpTypeError
 
 __all__ = list(binary.PYTHON_NAMES)
 

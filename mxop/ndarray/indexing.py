@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from .._core import array, core, tape
 from .._core.elementwise import compared
 from .._core.views import plain_array
-from ..errors import MXNetError, OpArithmeticError, OpIndexError, OpTypeError, OpValueError, translated
 from ..ops import indexing as ops
-from ..shape_mode import numpy_shape
+from ..support import dtypes
+from ..support.errors import MXNetError, OpArithmeticError, OpIndexError, OpTypeError, OpValueError, translated
+from ..support.shape_mode import numpy_shape
 from .register import F
 
 Dense = core.Dense

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
 from .._core import core, tape
 from ..context import Context
-from ..errors import GradientWarning, MissingPackageError, MXNetError, OpTypeError, OpValueError, translated
+from ..support import dtypes
+from ..support.errors import GradientWarning, MissingPackageError, MXNetError, OpTypeError, OpValueError, translated
 from . import creation, indexing
 from .register import F
 

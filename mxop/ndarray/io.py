@@ -11,11 +11,11 @@ import stat
 import struct
 from typing import Any
 
-from .. import limits
 from .._core import core
 from ..context import Context, current_context
-from ..errors import MXNetError, OpTypeError, OpValueError, shown
-from ..files import path_of, reading, reporting
+from ..support import limits
+from ..support.errors import MXNetError, OpTypeError, OpValueError, shown
+from ..support.files import path_of, reading, reporting
 from . import creation
 from .sparse.arrays import BaseSparseNDArray, restored
 

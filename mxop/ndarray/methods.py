@@ -11,14 +11,14 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from .. import dtypes, missing
 from .._core import core, tape, views
 from ..context import Context
-from ..errors import OpTypeError, OpValueError, translated
-from ..handles import handle
 from ..opdef import fluent, registry
 from ..opdef.params import Bad, as_shape
 from ..ops.shape import reshaped_shape, reshaped_strides
+from ..support import dtypes, missing
+from ..support.errors import OpTypeError, OpValueError, translated
+from ..support.handles import handle
 from . import creation, indexing, interop, sparse
 from .register import F
 

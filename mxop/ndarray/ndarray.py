@@ -5,12 +5,12 @@ from typing import Any as _Any
 
 import numpy as _np
 
-from .. import dtypes as _dtypes
 from .._core.core import NDArray as NDArray
-from ..errors import OpTypeError as _OpTypeError
-from ..errors import OpValueError as _OpValueError
-from ..errors import shown as _shown
 from ..ops.indexing import expanded as _expanded
+from ..support import dtypes as _dtypes
+from ..support.errors import OpTypeError as _OpTypeError
+from ..support.errors import OpValueError as _OpValueError
+from ..support.errors import shown as _shown
 from .creation import *  # noqa: F403
 from .creation import __all__ as _made
 

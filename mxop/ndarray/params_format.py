@@ -30,8 +30,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from mxop.dtypes import BFLOAT16
-from mxop.errors import MXNetError
+from mxop.support.dtypes import BFLOAT16
+from mxop.support.errors import MXNetError
 
 __all__ = ["SparseRecord", "dump", "dumps", "loads"]
 

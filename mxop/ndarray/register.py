@@ -8,12 +8,11 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from .. import sampling
 from .._core import core, dispatch
-from ..missing import names_shown
 from ..opdef import registry
 from ..opdef.above import ask
-from . import control_flow, sparse, updates
+from ..support.missing import names_shown
+from . import control_flow, sampling, sparse, updates
 
 SPACES = ("contrib", "linalg", "random", "image", "sparse", "_internal", "op")
 _LATER = ("ndarray", "utils")  # modules that only few programs import from
@@ -28,12 +27,12 @@ def make_spaces(parent: types.ModuleType) -> dict[str, types.ModuleType]:
     for name in SPACES:
         full = f"{parent.__name__}.{name}"
         module = types.ModuleType(full, f"Operators of the namespace {name!r}; filled from the registry.")
-        module.__path__ = []  # so that the import system asks mxop.missing about ``from mxop.nd.image import resize``
+        module.__path__ = []  # so that the import system asks about ``from mxop.nd.image import resize``
         if name == "sparse":  # which has functions and classes of its own
             module = sparse
         module.__getattr__ = _lookup(module, registry_prefix(name))  # type: ignore[method-assign]
         module.__dir__ = partial(_shown, module)  # type: ignore[method-assign]
-        module.__path__ = []  # so that the import system asks mxop.missing about ``from mxop.nd.sparse import csr_matrix``
+        module.__path__ = []  # so that the import system asks about ``from mxop.nd.sparse import csr_matrix``
         sys.modules[full] = module
         setattr(parent, name, module)
         spaces[name] = module

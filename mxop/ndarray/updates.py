@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .._core import core
-from ..errors import OpTypeError, shown
 from ..opdef import registry
+from ..support.errors import OpTypeError, shown
 
 __all__ = ["all_finite", "multi_all_finite"]
 

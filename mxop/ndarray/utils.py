@@ -1,6 +1,6 @@
 """``mx.nd.utils``: the path at which MXNet keeps functions that make, save and load arrays."""
 
-from ..missing import hooks
+from ..support.missing import hooks
 from .creation import array, empty, zeros
 from .io import load, load_frombuffer, save
 

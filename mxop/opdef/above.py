@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import MXNetError
+from ..support.errors import MXNetError
 
 _given: dict[str, Callable] = {}
 

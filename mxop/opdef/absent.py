@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from .. import mxnet_names
+from ..support import mxnet_names
 from .operator import Operator
 from .params import Attrs, Spec
 from .registry import not_registered

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import OpTypeError, closest, shown
+from ..support.errors import OpTypeError, closest, shown
 from .operator import Operator
 
 

@@ -11,10 +11,10 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from ..errors import OpTypeError, OpValueError, shown
 from ..formula import Expr, input_
-from ..memo import keep
-from ..shape_mode import numpy_shape
+from ..support.errors import OpTypeError, OpValueError, shown
+from ..support.memo import keep
+from ..support.shape_mode import numpy_shape
 from . import infer, registry
 from .elementwise import Elementwise, Formula
 from .operator import Operator

@@ -1,6 +1,6 @@
 """Functions of C as the CPU way of a kernel: addresses and capsules, and the parameters that they are given.
 
-What they must be is written in ``mxop/include/mxop/kernel.h``.
+What they must be is written in ``mxop/library/include/mxop/kernel.h``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import OpTypeError, OpValueError
+from ..support.errors import OpTypeError, OpValueError
 from .params import Attrs, Bound, DType, Param, Scalar
 
 NAME = "mxop.kernel"

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
-from .. import dtypes
-from ..errors import OpTypeError
+from ..support import dtypes
+from ..support.errors import OpTypeError
 from . import dims, infer, two_way
 from .above import ask
 from .operator import Operator, defined

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..errors import OpValueError
+from ..support.errors import OpValueError
 from . import infer
 
 

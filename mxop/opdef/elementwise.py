@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, overload
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError, shown, translated
 from ..formula import TABLE, Backward, Expr, NeedsValue, TraceError, backward, const, input_, keys_of, param, walk
 from ..formula.expr import as_expr
-from ..memo import keep
-from ..shape_mode import numpy_shape
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError, shown, translated
+from ..support.memo import keep
+from ..support.shape_mode import numpy_shape
 from . import infer, registry, two_way
 from .above import ask
 from .operator import Operator, defined

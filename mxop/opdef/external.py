@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
-from ..memo import keep
+from ..support import dtypes
+from ..support.memo import keep
 from . import infer
 from .above import ask
 from .operator import Operator

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError
 
 Shape = tuple[int | None, ...] | None
 
@@ -171,7 +171,7 @@ def same_type(op_name: str, names: Sequence[str], types: list[int]) -> list[int]
 
 def normal_axis(op_name: str, axis: int, rank: int, what: str = "axis") -> int:
     """Return `axis` counted from the front."""
-    from ..errors import OpIndexError
+    from ..support.errors import OpIndexError
 
     if axis is None or not -rank <= axis < rank:
         raise OpIndexError(

@@ -41,8 +41,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, overload
 
-from .. import dtypes
-from ..errors import OpTypeError, shown, translated
+from ..support import dtypes
+from ..support.errors import OpTypeError, shown, translated
 from . import compiled, infer, two_way
 from .operator import Operator, defined
 from .params import Attrs

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, overload
 
-from .. import dtypes
+from ..support import dtypes
 from . import infer, registry
 from .above import ask
 from .kernel import Kernel, Way

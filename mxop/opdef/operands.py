@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from .. import dtypes
 from ..formula import input_, leaves, param, substitute, walk
-from ..memo import keep
+from ..support import dtypes
+from ..support.memo import keep
 from .elementwise import Elementwise, Formula
 from .operator import on_change
 from .params import Attrs, Spec

@@ -9,9 +9,9 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any, TypeVar, overload
 
-from .. import dtypes
-from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, shown, translated
-from ..limits import check_outputs
+from ..support import dtypes
+from ..support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, shown, translated
+from ..support.limits import check_outputs
 from . import infer, registry
 from .above import ask
 from .params import IS_TRAIN, Attrs, Param, Spec

@@ -30,8 +30,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import dtypes
-from ..errors import OpLookupError, OpTypeError, OpValueError, closest, shown
+from ..support import dtypes
+from ..support.errors import OpLookupError, OpTypeError, OpValueError, closest, shown
 from .above import ask
 from .places import place
 from .symbolic import SymbolicNumber

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError, shown, translated
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError, shown, translated
 from . import infer
 from .places import place
 

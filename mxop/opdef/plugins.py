@@ -10,7 +10,7 @@ import threading
 import warnings
 from typing import Any
 
-from ..errors import PackageWarning
+from ..support.errors import PackageWarning
 
 GROUP = "mxop.operators"
 

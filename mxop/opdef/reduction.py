@@ -10,9 +10,9 @@ from functools import cached_property
 from math import prod
 from typing import Any
 
-from .. import dtypes
-from ..errors import OpTypeError, UnknownShapeError
 from ..formula import input_, leaves, param
+from ..support import dtypes
+from ..support.errors import OpTypeError, UnknownShapeError
 from . import infer
 from .combine import COUNT, OWN, Part, Reduction, checked_parts, own_params
 from .composite import Composite

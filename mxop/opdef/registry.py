@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from .. import mxnet_names
-from ..errors import NotYetError, OpLookupError, OpTypeError, OpValueError, shown
-from ..missing import NOT_YET, error, suggestion
+from ..support import mxnet_names
+from ..support.errors import NotYetError, OpLookupError, OpTypeError, OpValueError, shown
+from ..support.missing import NOT_YET, error, suggestion
 from . import plugins
 from .places import place
 from .plugins import load_entry_points

@@ -8,8 +8,8 @@ from inspect import cleandoc
 from keyword import iskeyword
 from typing import Any
 
-from .. import dtypes
-from ..errors import OpLookupError, OpTypeError, closest, shown
+from ..support import dtypes
+from ..support.errors import OpLookupError, OpTypeError, closest, shown
 from .places import callers_line, place
 
 _COMMON_OPTIONS = """\

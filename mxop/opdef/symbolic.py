@@ -16,8 +16,8 @@ from functools import partial
 from threading import RLock, local
 from typing import Any
 
-from ..errors import MXNetError
 from ..formula import Expr, const, param
+from ..support.errors import MXNetError
 
 Values = Mapping[str, float]
 _serials = itertools.count()

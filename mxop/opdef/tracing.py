@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from ..errors import OpTypeError, shown, translated, users_line
 from ..formula import Expr, NeedsValue, TraceError
 from ..formula.expr import as_expr
+from ..support.errors import OpTypeError, shown, translated, users_line
 from .places import place
 
 #: The operator whose function is being traced in this thread.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .. import dtypes
-from ..errors import OpTypeError, shown
+from ..support import dtypes
+from ..support.errors import OpTypeError, shown
 from . import infer
 from .places import place
 

@@ -7,7 +7,7 @@ when it is first used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..missing import attribute, names_shown
+from ..support.missing import attribute, names_shown
 from .custom_op import CustomOp, CustomOpProp, register
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError, raised
 from ..opdef import infer
 from ..opdef.params import as_shape
-from ..shape_mode import numpy_shape
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError, raised
+from ..support.shape_mode import numpy_shape
 
 _LONGEST = 200
 _MOST = 2**63 - 1

@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import dtypes
 from .._core import core
-from ..errors import DeviceError, MXNetError, OpLookupError, OpTypeError, OpValueError
 from ..library import build, get_include
+from ..support import dtypes
+from ..support.errors import DeviceError, MXNetError, OpLookupError, OpTypeError, OpValueError
 from .body import Body, on_gpu
 
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu")

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import OpValueError
 from ..opdef.params import REQUIRED, Bad, Param, Shape, param_from
+from ..support.errors import OpValueError
 
 _PLAIN: dict[str, Any] = {"int": int, "float": float, "bool": bool, "str": str, "listInt": Shape}
 _ITEMS: dict[str, type | tuple[type, ...]] = {"listFloat": (int, float), "listStr": str, "listBool": bool}

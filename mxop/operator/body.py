@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from ..errors import MXNetError
+from ..support.errors import MXNetError
 
 Inferred = tuple[list[tuple[int, ...]], list[int]]
 

@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from .. import dtypes
 from .._core import dispatch, tape
 from .._core.core import Dense
-from ..errors import DeviceError, MXNetError, OpTypeError, OpValueError, closest, run_users
 from ..ndarray import NDArray
 from ..opdef import Attrs, External, Operator, infer, registry
+from ..support import dtypes
+from ..support.errors import DeviceError, MXNetError, OpTypeError, OpValueError, closest, run_users
 from .attributes import parameters
 from .body import Body, on_gpu
 from .outputs import Outputs

@@ -12,17 +12,17 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from .. import dtypes
 from .._core.array import handed_to_host
 from .._core.profile import InPython
 from ..context import current_context
-from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, raised
-from ..memo import keep
 from ..ndarray import NDArray
 from ..opdef import Attrs, External, infer, registry
 from ..opdef.external import Reads, keeps_numbers
 from ..opdef.params import REQUIRED, param_from
-from ..shape_mode import numpy_shape
+from ..support import dtypes
+from ..support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, raised
+from ..support.memo import keep
+from ..support.shape_mode import numpy_shape
 from . import answers
 
 _PROPS: dict[str, type[CustomOpProp]] = {}

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import autograd, dtypes
+from .. import autograd
 from .._core import core, tape
-from ..errors import OpTypeError, OpValueError
 from ..ndarray.sparse import cast_storage
 from ..ndarray.sparse.arrays import BaseSparseNDArray, dense, nothing
 from ..ndarray.sparse.history import handle, involved, snapshot, stand_in
 from ..opdef import Attrs
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError
 from . import answers
 from .custom_op import Custom, CustomOpProp
 

@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import dtypes
-from ..errors import MXNetError, OpTypeError, OpValueError, run_users
 from ..opdef.params import Bad, as_shape
+from ..support import dtypes
+from ..support.errors import MXNetError, OpTypeError, OpValueError, run_users
 from .body import Body, Inferred
 from .reg_info import Infos
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._core import core
-from ..errors import DeviceError, OpTypeError, OpValueError, run_users
+from ..support.errors import DeviceError, OpTypeError, OpValueError, run_users
 from .body import Body, on_gpu
 
 _NUMBERS = (int, float, bool, np.generic)

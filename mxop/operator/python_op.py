@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MXNetError
+from ..support.errors import MXNetError
 from .custom_op import CustomOp, CustomOpProp, register
 
 _numbers = count()

@@ -10,8 +10,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import dtypes
-from ..errors import DeviceError, OpTypeError, OpValueError, closest
+from ..support import dtypes
+from ..support.errors import DeviceError, OpTypeError, OpValueError, closest
 
 TARGETS = ("CPU", "GPU", "Ascend")
 PARAM_TYPES = ("required", "dynamic", "optional")

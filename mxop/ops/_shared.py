@@ -4,11 +4,11 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Annotated
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError
 from ..opdef import Attrs, Range, infer
 from ..opdef.operator import no_gradient
 from ..opdef.parts import reviewed as reviewed
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError
 
 Count = Annotated[int, Range(1)]
 

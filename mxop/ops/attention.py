@@ -6,8 +6,8 @@ All are products of stacks of matrices on views, so their gradients are right at
 
 from typing import Annotated
 
-from ..errors import OpValueError
 from ..opdef import Of, Range, composite
+from ..support.errors import OpValueError
 from ._shared import divided
 
 _Heads = Annotated[int, Range(1)]

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
-from ..errors import shown, translated
 from ..opdef import F, Scalar, elementwise
+from ..support.errors import shown, translated
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 Examples assume ``import mxop as mx``.
 """
 
-from .. import dtypes
 from ..opdef import DType, F, Scalar, elementwise, infer, kernel
+from ..support import dtypes
 
 
 # ---- copies, some with a gradient of their own -----------------------------------------------------------------------

@@ -5,8 +5,8 @@ Examples assume ``import mxop as mx``.
 
 from typing import Literal
 
-from ..errors import OpValueError
 from ..opdef import Of, Shape, composite
+from ..support.errors import OpValueError
 from ._shared import Count, divided, float_types
 from .windows import channels_second, fitting, frame, moved, spanned, transposed
 

@@ -8,10 +8,10 @@ Examples assume ``import mxop as mx``.
 from itertools import product as combinations
 from math import gcd
 
-from .. import dtypes
-from ..errors import OpValueError
 from ..opdef import Shape, infer, kernel
 from ..opdef.parts import Part
+from ..support import dtypes
+from ..support.errors import OpValueError
 from ._shared import Count, both_ways, compiled, float_types, size_of, summed_in
 from .matrix import product_gpu
 from .windows import Frame, add_windows, counts, frame, put_windows

@@ -5,9 +5,9 @@ Examples assume ``import mxop as mx``.
 
 import math
 
-from .. import dtypes
-from ..errors import OpValueError
 from ..opdef import F, Floats, composite, elementwise, infer, kernel
+from ..support import dtypes
+from ..support.errors import OpValueError
 from ._shared import on_both, zero_gradient
 
 

@@ -7,10 +7,10 @@ import math
 from functools import lru_cache
 from numbers import Integral
 
-from .. import dtypes
-from ..errors import OpValueError
 from ..opdef import DType, Scalar, Shape, elementwise, infer, kernel
-from ..shape_mode import numpy_shape
+from ..support import dtypes
+from ..support.errors import OpValueError
+from ..support.shape_mode import numpy_shape
 from ._shared import both_ways, element, on_both, zero_gradient
 
 

@@ -7,9 +7,9 @@ follows.  Examples assume ``import mxop as mx``.
 import math
 from typing import Literal
 
-from .. import dtypes
-from ..errors import OpValueError
 from ..opdef import F, Of, composite, elementwise, kernel
+from ..support import dtypes
+from ..support.errors import OpValueError
 from ._shared import device_of, equal_shapes, float_types, on_both, zero_gradient
 
 #: The logarithm of no probability at all: finite, so that differences of it are numbers.

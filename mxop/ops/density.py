@@ -5,10 +5,10 @@
 
 import math
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError
 from ..opdef import F, composite, elementwise, infer, kernel
-from ..shape_mode import numpy_shape
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError
+from ..support.shape_mode import numpy_shape
 from .shape import reshaping
 
 

@@ -8,10 +8,10 @@ Examples assume ``import mxop as mx``.
 import sys
 from typing import Literal, NamedTuple
 
-from .. import dtypes
-from ..errors import OpIndexError, OpValueError
 from ..opdef import DType, Shape, composite, infer, kernel
-from ..shape_mode import numpy_shape
+from ..support import dtypes
+from ..support.errors import OpIndexError, OpValueError
+from ..support.shape_mode import numpy_shape
 from ._shared import Count, both_ways, compiled, element, size_of, summed_in, typed_by_first
 
 

@@ -3,8 +3,8 @@
 A loop over the points; its gradient, of every order, follows.  Examples assume ``import mxop as mx``.
 """
 
-from .. import dtypes
 from ..opdef import F, composite, elementwise
+from ..support import dtypes
 from ._shared import float_types
 
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from functools import lru_cache
 from numbers import Integral
 
-from ..errors import OpIndexError, OpTypeError, OpValueError, shown
 from ..opdef import kernel
-from ..shape_mode import numpy_shape
+from ..support.errors import OpIndexError, OpTypeError, OpValueError, shown
+from ..support.shape_mode import numpy_shape
 from ._shared import typed_by_first
 
 ARRAY, NEW = "@", "new"

@@ -3,9 +3,9 @@
 Examples assume ``import mxop as mx``.
 """
 
-from ..errors import OpValueError
 from ..opdef import F, Shape, elementwise, infer, kernel
-from ..shape_mode import numpy_shape
+from ..support.errors import OpValueError
+from ..support.shape_mode import numpy_shape
 from ._shared import (
     Count,
     both_ways,

@@ -5,10 +5,10 @@ Examples assume ``import mxop as mx``.
 
 from typing import Literal
 
-from .. import dtypes
-from ..errors import OpValueError
 from ..opdef import Shape, composite, infer, kernel
 from ..opdef.parts import Part
+from ..support import dtypes
+from ..support.errors import OpValueError
 from ._shared import Count, both_ways, divided, element, on_both, shaped_like, summed_in, times, typed_by_first
 
 

@@ -7,10 +7,10 @@ composed.  Gradient rules are written with the same operators, so every order fo
 Examples assume ``import mxop as mx``.
 """
 
-from .. import dtypes
-from ..errors import OpValueError
 from ..opdef import composite, infer, kernel
-from ..shape_mode import numpy_shape
+from ..support import dtypes
+from ..support.errors import OpValueError
+from ..support.shape_mode import numpy_shape
 from ._shared import equal_shapes, float_types, on_both
 from .layout import forward_and_back, square
 

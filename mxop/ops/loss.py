@@ -7,9 +7,9 @@ data and labels as any other, so that it can be differentiated again.  Examples 
 import math
 from typing import Annotated, Literal
 
-from .. import dtypes
-from ..errors import OpValueError
 from ..opdef import F, Range, composite, elementwise, infer
+from ..support import dtypes
+from ..support.errors import OpValueError
 from ._shared import device_of, float_types, product_of, size_of
 
 

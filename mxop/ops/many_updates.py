@@ -4,9 +4,9 @@ They are made of the steps in :mod:`.optimizer`, called as the pure functions th
 mean.  Examples assume ``import mxop as mx``.
 """
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError
 from ..opdef import F, Floats, Shape, composite, elementwise, get, infer
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError
 from . import optimizer as one
 from ._shared import names_of
 

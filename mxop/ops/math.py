@@ -8,9 +8,9 @@ Examples assume ``import mxop as mx``.
 
 import math
 
-from .. import dtypes
-from ..errors import OpValueError
 from ..opdef import Bound, DType, F, elementwise, infer, kernel
+from ..support import dtypes
+from ..support.errors import OpValueError
 from ._shared import along, compiled, summed_in
 
 # In this module `abs` and `round` are operators: formulas write F.abs and F.round.

@@ -7,9 +7,9 @@ from functools import partial
 from itertools import pairwise
 from typing import Literal
 
-from ..errors import OpValueError
 from ..opdef import infer, kernel
-from ..shape_mode import numpy_shape
+from ..support.errors import OpValueError
+from ..support.shape_mode import numpy_shape
 from ._shared import compiled, float_types, reviewed, size_of
 
 

@@ -5,10 +5,10 @@ Examples assume ``import mxop as mx``.
 
 from typing import Literal
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError, UnknownShapeError
 from ..opdef import DType, F, composite, elementwise, infer, kernel
-from ..shape_mode import numpy_shape
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError, UnknownShapeError
+from ..support.shape_mode import numpy_shape
 from ._shared import Count, float_types, reviewed, size_of, typed_by_first
 from .matrix import matrix_of, product, product_gpu
 

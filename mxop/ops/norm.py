@@ -7,9 +7,9 @@ outputs that nobody can see (``node_row_ptr`` of its files), the result stands i
 
 from typing import Annotated, Literal
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError
 from ..opdef import Range, composite, elementwise, infer
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError
 from ._shared import divided, float_types, names_of
 
 

@@ -5,9 +5,9 @@ Examples assume ``import mxop as mx``.
 
 from typing import Literal
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, composite, infer, kernel
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError
 from ._shared import both_ways, equal_shapes, zero_gradient
 
 #: Indices of the result: those that MXNet has.

@@ -4,8 +4,8 @@ Gradient rules are those of M. Seeger et al., "Auto-differentiating linear algeb
 Examples assume ``import mxop as mx``.
 """
 
-from ..errors import OpValueError
 from ..opdef import infer, kernel
+from ..support.errors import OpValueError
 from ._shared import on_both
 from .layout import square
 from .linalg import both_halves, eye_like, lapack_types, lower_part, product, refused, scaled, symmetric, turned

@@ -5,8 +5,8 @@ Examples assume ``import mxop as mx``.
 
 from typing import Literal
 
-from ..errors import OpValueError
 from ..opdef import F, Shape, composite, elementwise, infer, kernel
+from ..support.errors import OpValueError
 from ._shared import both_ways, float_types, on_both, typed_by_first
 from .windows import before, channels_second, counts, frame, image, moved, transposed
 

@@ -3,9 +3,9 @@
 Examples assume ``import mxop as mx``.
 """
 
-from .. import dtypes
-from ..errors import OpIndexError, OpValueError
 from ..opdef import Shape, composite, infer, kernel
+from ..support import dtypes
+from ..support.errors import OpIndexError, OpValueError
 from ._shared import both_ways, on_both, typed_by_first, zero_gradient
 
 

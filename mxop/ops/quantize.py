@@ -6,9 +6,9 @@ gradient is zero.  Examples assume ``import mxop as mx``.
 
 from typing import Literal
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, F, composite, elementwise, infer, kernel
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError
 from ._shared import device_of, names_of, on_both, zero_gradient
 from .convert import round_half_even
 

@@ -3,9 +3,9 @@
 Examples assume ``import mxop as mx``.
 """
 
-from .. import dtypes
-from ..errors import OpTypeError
 from ..opdef import composite, infer, kernel
+from ..support import dtypes
+from ..support.errors import OpTypeError
 from ._shared import Count, names_of, reviewed, zero_gradient
 from .matrix import matrix_of, product
 from .nn import layer_matrix, layer_shapes

@@ -10,10 +10,10 @@ import math
 from functools import lru_cache, partial
 from typing import Annotated, Literal
 
-from .. import dtypes, generators
-from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, F, Range, Scalar, Shape, composite, elementwise, kernel
 from ..opdef.symbolic import computed
+from ..support import dtypes, generators
+from ..support.errors import OpTypeError, OpValueError
 from ._shared import device_of, equal_shapes, on_both, zero_gradient
 
 _HALF_BITS = {dtypes.FLOAT16: 2.0**11, dtypes.BFLOAT16: 2.0**8}  # numbers in [0, 1), evenly spaced, that a type holds

@@ -5,10 +5,10 @@ Each sum is its element's formula; its gradient follows.  Examples assume ``impo
 
 from typing import Literal
 
-from .. import dtypes
-from ..errors import OpValueError
 from ..opdef import DType, F, Shape, composite, elementwise, infer, kernel, reduction
-from ..shape_mode import numpy_shape
+from ..support import dtypes
+from ..support.errors import OpValueError
+from ..support.shape_mode import numpy_shape
 from ._shared import (
     along,
     both_ways,

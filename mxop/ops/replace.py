@@ -3,8 +3,8 @@
 Examples assume ``import mxop as mx``.
 """
 
-from ..errors import OpValueError
 from ..opdef import Shape, composite, infer
+from ..support.errors import OpValueError
 from ._shared import zero_gradient
 
 

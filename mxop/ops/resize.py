@@ -5,9 +5,9 @@ Examples assume ``import mxop as mx``.
 
 from typing import Annotated, Literal
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError
 from ..opdef import Range, composite, infer, kernel
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError
 from ._shared import along, both_ways, compiled, divided, float_types, times, typed_by_first
 
 

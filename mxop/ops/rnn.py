@@ -6,8 +6,8 @@ Examples assume ``import mxop as mx``.
 
 from typing import Annotated, Literal
 
-from ..errors import OpValueError
 from ..opdef import F, Of, Range, composite, elementwise
+from ..support.errors import OpValueError
 from ._shared import float_types, size_of
 
 _GATES = {"rnn_relu": 1, "rnn_tanh": 1, "lstm": 4, "gru": 3}

@@ -6,10 +6,10 @@ NaN: a value cannot be refused where a graph runs, and in MXNet some never come 
 
 import math
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError
 from ..opdef import DType, F, Shape, composite, elementwise, infer, kernel
-from ..shape_mode import numpy_shape
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError
+from ..support.shape_mode import numpy_shape
 from ._shared import equal_shapes, on_both, size_of, zero_gradient
 from .random import code_for, key_for
 

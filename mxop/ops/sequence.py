@@ -3,9 +3,9 @@
 Examples assume ``import mxop as mx``.
 """
 
-from .. import dtypes
-from ..errors import OpValueError
 from ..opdef import F, Scalar, composite, elementwise, infer, kernel
+from ..support import dtypes
+from ..support.errors import OpValueError
 from ._shared import both_ways, device_of, on_both, typed_by_first, zero_gradient
 
 

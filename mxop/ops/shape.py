@@ -6,10 +6,10 @@ Examples assume ``import mxop as mx``.
 
 from functools import lru_cache
 
-from .. import dtypes
-from ..errors import OpValueError
 from ..opdef import Shape, contiguous_strides, infer, kernel
-from ..shape_mode import numpy_shape
+from ..support import dtypes
+from ..support.errors import OpValueError
+from ..support.shape_mode import numpy_shape
 from ._shared import both_ways, on_both, product_of, size_of, typed_by_first, zero_gradient
 
 

@@ -3,8 +3,8 @@
 Examples assume ``import mxop as mx``.
 """
 
-from ..errors import OpIndexError, OpValueError
 from ..opdef import Scalar, Shape, infer, kernel
+from ..support.errors import OpIndexError, OpValueError
 from ._shared import both_ways, element, equal_shapes, typed_by_first
 
 

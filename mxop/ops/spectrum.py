@@ -3,8 +3,8 @@
 Examples assume ``import mxop as mx``.
 """
 
-from ..errors import OpValueError
 from ..opdef import composite, infer, kernel
+from ..support.errors import OpValueError
 from ._shared import both_ways, device_of, on_both, times, typed_by_first
 
 

@@ -5,8 +5,8 @@ Examples assume ``import mxop as mx``.
 
 from typing import Literal
 
-from ..errors import OpValueError
 from ..opdef import Scalar, composite, elementwise, infer, kernel
+from ..support.errors import OpValueError
 from ._shared import both_ways, device_of, on_both, typed_by_first
 
 

@@ -3,8 +3,8 @@
 Examples assume ``import mxop as mx``.
 """
 
-from ..errors import OpValueError
 from ..opdef import infer, kernel
+from ..support.errors import OpValueError
 from ._shared import both_ways, equal_shapes, on_both, typed_by_first
 from .layout import square
 

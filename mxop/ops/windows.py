@@ -7,10 +7,10 @@ Examples assume ``import mxop as mx``.
 from itertools import product
 from typing import Literal, NamedTuple
 
-from .. import dtypes
-from ..errors import OpValueError
 from ..opdef import Of, Shape, composite, infer, kernel
 from ..opdef.parts import Part
+from ..support import dtypes
+from ..support.errors import OpValueError
 from ._shared import both_ways, divided, float_types, product_of, size_of, summed_in, times, typed_by_first
 from .shape import inverse
 from .slicing import _slice_operator

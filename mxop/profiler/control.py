@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 from .._core import profile
-from ..errors import MXNetError, OpValueError
+from ..support.errors import MXNetError, OpValueError
 from . import table
 from .settings import Settings, check_choice, check_process, parsed
 from .trace import Trace

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from .._core import profile
-from ..errors import OpTypeError, OpValueError
+from ..support.errors import OpTypeError, OpValueError
 from .settings import check_choice
 
 _SCOPES = {"global": "g", "process": "p", "thread": "t", "task": "p", "marker": "p"}  # as viewers know them

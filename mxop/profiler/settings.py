@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from .._core import profile
-from ..errors import MXNetError, OpTypeError, OpValueError, closest
+from ..support.errors import MXNetError, OpTypeError, OpValueError, closest
 
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 from .._core import profile
-from ..errors import MXNetError
+from ..support.errors import MXNetError
 
 _HEAD = b'{"displayTimeUnit": "ms", "traceEvents": [\n'
 _FOOT = b"\n]}\n"

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, fields
 from inspect import cleandoc
 from typing import Any
 
-from ..errors import OpTypeError
-from ..missing import hooks
+from ..support.errors import OpTypeError
+from ..support.missing import hooks
 
 FAMILIES = (
     "math", "binary", "reduce", "shape", "matrix", "nn", "rnn", "norm", "loss", "convolution", "pooling", "resize", "create",

@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ..missing import names_shown
 from ..opdef.registry import PREFIXES
 from ..ops.binary import PYTHON_NAMES
+from ..support.missing import names_shown
 from . import register
 from .creation import arange, eye, full, histogram, linspace, ones, split_v2, zeros
 from .symbol import Group, NotImplementedForSymbol, Symbol, Variable, fromjson, load, load_json, var

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from .. import mxnet_names
-from ..errors import NotYetError, OpLookupError
-from ..missing import suggestion
 from ..opdef import registry
+from ..support import mxnet_names
+from ..support.errors import NotYetError, OpLookupError
+from ..support.missing import suggestion
 from .json_format import GraphData
 
 PACKAGES = "mxop_packages"  # attribute of a graph: operator=package, for each that is of neither MXNet nor mxop

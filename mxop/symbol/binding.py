@@ -6,13 +6,13 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError, closest, items
 from ..graph.deferred import derivatives
 from ..graph.garbage import collected_later
 from ..graph.infer import Known
 from ..graph.ir import Entry, Graph, Node, describe
 from ..opdef import infer
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError, closest, items
 from . import sparse_executor
 from .compose import compose
 from .inference import _checked_shape, _match, solve_shapes, solve_types

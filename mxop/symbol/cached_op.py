@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._core import core
-from ..errors import OpTypeError
 from ..graph.calls import replayed
 from ..graph.ir import Graph
+from ..support.errors import OpTypeError
 from .symbol import Symbol
 
 

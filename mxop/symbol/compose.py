@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .. import attribute
-from .. import name as naming
-from ..errors import OpTypeError, OpValueError, closest
 from ..graph.calls import active_inputs, parse_with_count
 from ..graph.ir import HIDDEN_KEYS, Entry, Graph, Node, caller, variable
 from ..graph.ordering import current, later
 from ..graph.rewrite import Moved, rebuilt
 from ..opdef import Attrs, Operator
 from ..opdef.params import NUMBERS, to_string
+from ..support import attribute
+from ..support import name as naming
+from ..support.errors import OpTypeError, OpValueError, closest
 from .json_format import _INITIALIZERS as INITIALIZERS
 
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
-from .. import attribute
-from ..attribute import AttrScope
-from ..errors import OpTypeError
 from ..graph import captured
 from ..graph.ir import Entry, Node, variable
+from ..support import attribute
+from ..support.attribute import AttrScope
+from ..support.errors import OpTypeError
 from .compose import make_node
 from .symbol import Symbol
 

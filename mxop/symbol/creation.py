@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import translated
 from ..opdef import registry
+from ..support.errors import translated
 from .symbol import Symbol, create
 
 

@@ -9,13 +9,13 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from .. import dtypes
-from ..errors import OpTypeError, OpValueError, closest
 from ..graph.infer import Shapes, Solver, Types, declared_shape, declared_type
 from ..graph.ir import Graph, Node
 from ..opdef import infer
 from ..opdef.params import Bad, as_shape
-from ..shape_mode import numpy_shape
+from ..support import dtypes
+from ..support.errors import OpTypeError, OpValueError, closest
+from ..support.shape_mode import numpy_shape
 
 
 def infer_shape(symbol: Any, args: Sequence[Any], kwargs: Mapping[str, Any], partial: bool) -> tuple:

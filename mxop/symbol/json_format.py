@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from mxop.errors import MXNetError
+from mxop.support.errors import MXNetError
 
 __all__ = ["GraphData", "NodeData", "dumps", "loads"]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import attribute, dtypes
-from .. import name as naming
 from ..graph import constants
 from ..graph.infer import Known
 from ..graph.ir import Entry, Node, location
 from ..graph.ordering import no_dependencies
 from ..opdef import Attrs, Operator
+from ..support import attribute, dtypes
+from ..support import name as naming
 from .symbol import Symbol
 
 

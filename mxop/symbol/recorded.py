@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._core import core, tape
-from ..errors import MXNetError, OpTypeError
 from ..graph.ir import Entry, Node, topological, variable
+from ..support.errors import MXNetError, OpTypeError
 from .symbol import Symbol
 
 

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from .. import sampling
 from ..graph.calls import by_kind
-from ..missing import error, names_shown
+from ..ndarray import sampling
 from ..opdef import Operator, fluent, registry
 from ..opdef.above import provide
 from ..opdef.docs import documentation
+from ..support.missing import error, names_shown
 from . import control_flow
 from .symbol import Symbol, create, invoke
 
@@ -155,7 +155,7 @@ class Namespace(types.ModuleType):
     def __init__(self, name: str, prefixes: tuple[str, ...]):
         super().__init__(name, f"Operators whose registered names begin with {prefixes[0]!r}.")
         self.__dict__["_prefixes"] = prefixes
-        self.__path__: list[str] = []  # so that the import system asks mxop.missing about a name that is not there
+        self.__path__: list[str] = []  # so that the import system asks about a name that is not there
 
     def __getattr__(self, name: str) -> Any:
         return lookup(name, self.__dict__["_prefixes"], self.__name__)

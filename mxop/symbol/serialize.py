@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 
-from .. import limits
-from ..errors import MXNetError, OpLookupError, OpTypeError, OpValueError
 from ..graph.control_files import strings
 from ..graph.ir import Entry, Graph, Node, describe, variable
 from ..graph.loops import Loop
@@ -14,7 +12,9 @@ from ..graph.rewrite import rebuilt, rewrite
 from ..opdef import AnyValue, infer, plugins, registry
 from ..opdef.absent import Absent
 from ..opdef.params import Bad, parse_shape
-from ..shape_mode import numpy_shape
+from ..support import limits
+from ..support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError
+from ..support.shape_mode import numpy_shape
 from .absent import PACKAGES, absent_operators, needs, packages_of, read_outputs
 from .compose import is_attribute
 from .json_format import GraphData, NodeData, dumps, loads

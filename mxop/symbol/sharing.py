@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from .. import dtypes
-from ..errors import OpValueError, items
 from ..graph.ir import Node
 from ..opdef import infer
+from ..support import dtypes
+from ..support.errors import OpValueError, items
 
 
 class Sharing:

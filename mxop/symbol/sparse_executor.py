@@ -12,10 +12,10 @@ from typing import Any
 
 from .. import autograd
 from .._core import core, tape
-from ..errors import MXNetError, OpTypeError, OpValueError, closest
 from ..graph.executor import Executor, assign
 from ..graph.ir import Entry, Graph, Node, variable
 from ..graph.rewrite import Moved, rebuilt
+from ..support.errors import MXNetError, OpTypeError, OpValueError, closest
 
 
 class SparseExecutor:

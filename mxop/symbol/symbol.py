@@ -13,8 +13,17 @@ from functools import partial
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from .. import attribute, dtypes
-from ..errors import (
+from ..graph.arithmetic import Arithmetic, Row
+from ..graph.calls import split_call
+from ..graph.ir import Entry, Graph, Node, as_text, caller, single, variable
+from ..graph.ordering import after
+from ..opdef import Operator, fluent, registry
+from ..opdef.above import ask
+from ..opdef.absent import Absent
+from ..opdef.operator import carrier
+from ..opdef.params import Bad, parse_shape
+from ..support import attribute, dtypes
+from ..support.errors import (
     DeprecatedError,
     MXNetError,
     NotImplementedForSymbol,
@@ -27,18 +36,9 @@ from ..errors import (
     shown,
     translated,
 )
-from ..files import path_of, reading, reporting
-from ..graph.arithmetic import Arithmetic, Row
-from ..graph.calls import split_call
-from ..graph.ir import Entry, Graph, Node, as_text, caller, single, variable
-from ..graph.ordering import after
-from ..handles import handle
-from ..missing import error
-from ..opdef import Operator, fluent, registry
-from ..opdef.above import ask
-from ..opdef.absent import Absent
-from ..opdef.operator import carrier
-from ..opdef.params import Bad, parse_shape
+from ..support.files import path_of, reading, reporting
+from ..support.handles import handle
+from ..support.missing import error
 from . import binding, inference, serialize
 from .compose import compose, copied, is_attribute, listed, make_node, marked, outputs_of
 from .sharing import Sharing

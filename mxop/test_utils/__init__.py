@@ -18,7 +18,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ..missing import attribute, names_shown
+from ..support.missing import attribute, names_shown
 from .checks import (
     check_numeric_gradient,
     check_symbolic_backward,

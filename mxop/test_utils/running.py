@@ -162,6 +162,6 @@ def discard_stderr() -> Iterator[None]:
 
 def use_np(func: Any) -> Any:
     """Decorate a function, or all methods of a class, that works on ``mx.np`` arrays: there are none, and a call says so."""
-    from ..util import _NumpyArrayScope, run_within
+    from ..mxnet.util import _NumpyArrayScope, run_within
 
     return run_within(functools.partial(_NumpyArrayScope, True), func, "use_np")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import ndarray as nd
-from ..errors import OpValueError
+from ..support.errors import OpValueError
 from .defaults import default_context, default_dtype
 from .generate import assign_each, sparse_pattern
 

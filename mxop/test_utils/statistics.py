@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import OpValueError
+from ..support.errors import OpValueError
 
 
 def _drawn(generator: Callable[[int], Any], nsamples: int) -> np.ndarray:

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ..base import data_dir
 from ..context import current_context
-from ..errors import MXNetError
-from ..files import MissingFileError
-from ..runtime import Features
+from ..mxnet.base import data_dir
+from ..mxnet.runtime import Features
+from ..support.errors import MXNetError
+from ..support.files import MissingFileError
 
 
 class DownloadError(MXNetError, NotImplementedError):
@@ -98,7 +98,7 @@ def get_mnist() -> dict[str, np.ndarray]:
 
 
 def _mnist_file(name: str) -> np.ndarray:
-    from ..io.files import read_idx
+    from ..mxnet.io.files import read_idx
 
     there = os.path.join(data_dir(), "datasets", "mnist", name)
     path = next((p for p in (name, there) if os.path.exists(p)), None)
@@ -118,7 +118,7 @@ def get_mnist_iterator(batch_size: int, input_shape: tuple[int, ...], num_parts:
     num_parts, part_index : int
         Take one of so many parts.
     """
-    from ..io import NDArrayIter
+    from ..mxnet.io import NDArrayIter
 
     data = {name: array[part_index::num_parts] for name, array in get_mnist().items()}
     return tuple(

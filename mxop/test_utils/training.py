@@ -8,7 +8,8 @@ from contextlib import nullcontext
 from itertools import product
 from typing import Any
 
-from .. import autograd, initializer, io, random
+from .. import autograd, random
+from ..mxnet import initializer, io
 from .compare import assert_almost_equal, compare_ndarray_tuple
 from .defaults import default_context
 from .generate import rand_ndarray

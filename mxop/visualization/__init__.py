@@ -3,7 +3,7 @@
 ``plot_network`` and ``print_summary`` are MXNet's; the other drawings are SVG and need no other package.
 """
 
-from ..missing import hooks
+from ..support.missing import hooks
 from .canvas import SVG
 from .graphs import compare, svg
 from .memory import memory_chart

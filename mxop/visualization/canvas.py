@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from xml.sax.saxutils import escape, quoteattr
 
-from ..files import path_of, reporting
+from ..support.files import path_of, reporting
 
 #: Average width of a character, as a part of the font's size.
 _CHARACTER = 0.6

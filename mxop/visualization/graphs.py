@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import OpTypeError
 from ..graph.executor import Executor
 from ..graph.fuse import Fused
 from ..graph.ir import Graph, Node, location
 from ..graph.listing import formula_of, members_of, operators_of
 from ..graph.stages import Strip
+from ..support.errors import OpTypeError
 from ..symbol import Symbol
 from .canvas import SVG, drawing, group, path, rectangle, shortened, text, width_of
 from .layout import layered

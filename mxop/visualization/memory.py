@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import OpTypeError
 from ..graph.executor import Executor
 from ..graph.explain import Explanation
 from ..graph.rows import Buffer, bytes_text
+from ..support.errors import OpTypeError
 from .canvas import SVG, drawing, path, rectangle, shortened, text, width_of
 
 _TINTS = ("#8dd3c7", "#ffffb3", "#bebada", "#fb8072", "#80b1d3", "#fdb462", "#b3de69", "#fccde5")

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from ..distribution import install
-from ..errors import MissingPackageError, OpTypeError, OpValueError
+from ..support.distribution import install
+from ..support.errors import MissingPackageError, OpTypeError, OpValueError
 from ..symbol import Symbol
 
 #: Colours by kind of layer.

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..errors import OpValueError, translated
+from ..support.errors import OpValueError, translated
 from .network import plain_symbol, shapes_of
 
 _HEADER = ("Layer (type)", "Output Shape", "Param #", "Previous Layer")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import dtypes
+from ...support import dtypes
 from .. import symbols
 from .peephole import PeepholePass, visit
 from .stable import is_real

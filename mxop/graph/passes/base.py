@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ...errors import MXNetError, OpTypeError, OpValueError, fitting
 from ...opdef import Operator
+from ...support.errors import MXNetError, OpTypeError, OpValueError, fitting
 from .. import symbols
 from ..infer import Known, located
 from ..ir import Entry, Graph, Node, describe

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ... import dtypes
 from ...opdef.symbolic import is_concrete
+from ...support import dtypes
 from ..constants import LARGEST, evaluated, fill_of, filled, is_literal, is_small, literal, size_of, value_of
 from ..infer import Known
 from ..ir import Entry, Graph, Node

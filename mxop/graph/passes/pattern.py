@@ -7,8 +7,8 @@ from functools import lru_cache
 from itertools import permutations
 from typing import Any
 
-from ...errors import OpTypeError
 from ...opdef import Kernel, Operator
+from ...support.errors import OpTypeError
 from .. import symbols
 from ..infer import Known
 from ..ir import Entry, Graph, Node, caller, single, variable

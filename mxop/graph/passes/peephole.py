@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...errors import OpTypeError
 from ...opdef import Operator, registry
+from ...support.errors import OpTypeError
 from .. import symbols
 from ..infer import Known
 from ..ir import Graph, Node

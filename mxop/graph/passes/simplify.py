@@ -10,12 +10,12 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from ... import dtypes
 from ...formula import input_
 from ...opdef import Elementwise, Kernel, contiguous_strides, registry
 from ...opdef.elementwise import BackwardOperator
 from ...opdef.infer import broadcast_shape
 from ...opdef.infer import known as is_known
+from ...support import dtypes
 from ..constants import fill_of
 from ..formulas import specialised
 from ..infer import Known

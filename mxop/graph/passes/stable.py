@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import dtypes
 from ...opdef import registry
+from ...support import dtypes
 from .. import symbols
 from ..ir import Node
 from .peephole import PeepholePass, visit

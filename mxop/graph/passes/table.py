@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from ...errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, fitting, items
+from ...support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, fitting, items
 from .. import symbols
 from ..garbage import collected_later
 from ..infer import Known

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ... import autograd, dtypes
+from ... import autograd
 from ..._core import core, tape
 from ..._core.array import set_device
 from ...context import Context
-from ...errors import OpIndexError, OpTypeError, OpValueError, OutOfMemoryError, translated
-from ...handles import handle
 from ...opdef import registry
+from ...support import dtypes
+from ...support.errors import OpIndexError, OpTypeError, OpValueError, OutOfMemoryError, translated
+from ...support.handles import handle
 from ..blank import filled
 from . import history
 from .memory import context_of, lib, matrices, moved, on_gpu, raw, scipy_sparse, wrapped

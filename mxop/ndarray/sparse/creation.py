@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes
-from ...errors import OpTypeError, OpValueError, translated
+from ...support import dtypes
+from ...support.errors import OpTypeError, OpValueError, translated
 from ..blank import device, filled, shape_of
 from .arrays import (
     BaseSparseNDArray,

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from ..._core import core
-from ...errors import MXNetError, OpLookupError, OpTypeError, translated
-from ...missing import error
 from ...opdef import registry
 from ...opdef.above import ask
 from ...ops.binary import PYTHON_NAMES
+from ...support.errors import MXNetError, OpLookupError, OpTypeError, translated
+from ...support.missing import error
 from . import products, updates
 from .arrays import (
     BaseSparseNDArray,

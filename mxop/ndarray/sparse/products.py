@@ -12,8 +12,8 @@ import numpy as np
 
 from ..._core import core, tape
 from ..._kernels import csr
-from ...dtypes import code_of
 from ...opdef import registry
+from ...support.dtypes import code_of
 from .arrays import CSRNDArray, RowSparseNDArray, dense, host, rows_of
 from .history import handle, involved, recorded, snapshot, stand_in
 from .memory import lib, matrices, on_gpu, raw, scipy_sparse, wrapped

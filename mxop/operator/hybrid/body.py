@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes
 from ..._core import core
-from ...errors import MXNetError, OpTypeError, OpValueError, raised
 from ...opdef import Attrs, Operator
 from ...opdef.loops import Loops
 from ...opdef.params import REQUIRED, Shape, param_from
+from ...support import dtypes
+from ...support.errors import MXNetError, OpTypeError, OpValueError, raised
 from ..body import BPROP, Body, on_gpu, underived
 from . import cuda
 from .bounds import Shapes

@@ -15,8 +15,8 @@ from functools import partial, reduce
 from types import ModuleType
 from typing import Any
 
-from ...errors import closest
 from ...formula import Expr, const
+from ...support.errors import closest
 from . import ir
 from .ir import Allocate, Assign, If, Routine, Variable, loads, node, size, upto
 from .source import Source

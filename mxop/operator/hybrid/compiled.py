@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..._kernels import team
-from ...distribution import install
-from ...errors import DeviceError, OpIndexError
-from ...files import cache_folder, write_whole
 from ...formula.expr import CONST
+from ...support.distribution import install
+from ...support.errors import DeviceError, OpIndexError
+from ...support.files import cache_folder, write_whole
 from . import numbers
 from .bounds import Shapes
 from .ir import For, Variable, accesses, statements

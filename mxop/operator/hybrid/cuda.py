@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import dtypes
 from ..._gpu import device, preamble
 from ..._gpu.compiled import module as compile_module
 from ..._gpu.text import COMPUTE, STORAGE
-from ...errors import DeviceError, OpIndexError
 from ...formula import Expr
 from ...formula.expr import INPUT
 from ...formula.text import number
+from ...support import dtypes
+from ...support.errors import DeviceError, OpIndexError
 from .bounds import ANY
 from .compiled import Compiled, Known, call
 from .ir import FLOATS, ROWS, Allocate, Assign, For, Statement, Variable, assignments, loads, names_in, variable_of

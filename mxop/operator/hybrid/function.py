@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ... import dtypes
-from ...errors import OpTypeError
+from ...support import dtypes
+from ...support.errors import OpTypeError
 from . import words
 from .checks import lower
 from .races import check_races

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from ...errors import OpTypeError, OpValueError
+from ...support.errors import OpTypeError, OpValueError
 
 
 class HybridError(OpTypeError, OpValueError):

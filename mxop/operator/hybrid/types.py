@@ -13,10 +13,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ... import dtypes
-from ...errors import MXNetError
 from ...formula import Expr, readable, walk
 from ...formula.expr import CONST, INPUT
+from ...support import dtypes
+from ...support.errors import MXNetError
 from .ir import For, Routine, Variable, assignments, expressions, statements, variable_of
 from .words import OPERATIONS, held
 

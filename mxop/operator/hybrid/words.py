@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ... import dtypes
-from ...errors import OpValueError
+from ...support import dtypes
+from ...support.errors import OpValueError
 
 
 def held(code: int) -> int:

@@ -1,0 +1,19 @@
+"""``mx.contrib``: ``nd.contrib`` and ``sym.contrib`` under MXNet's other names, and modules of its own.
+
+:mod:`.autograd` is MXNet's first interface, :mod:`.text` has tokens and their vectors, :mod:`.io` loaders as iterators.
+"""
+
+import sys as _sys
+
+from ...ndarray import contrib as nd
+from ...support.missing import hooks
+from ...symbol import contrib as sym
+from . import autograd, io, text
+
+ndarray, symbol = nd, sym
+for _name in ("nd", "ndarray", "sym", "symbol"):  # for ``import mxop.contrib.ndarray``
+    _sys.modules.setdefault(f"{__name__}.{_name}", globals()[_name])
+
+__all__ = ["autograd", "io", "nd", "ndarray", "sym", "symbol", "text"]
+
+__getattr__, __dir__ = hooks(globals(), __all__)

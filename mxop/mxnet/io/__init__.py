@@ -1,0 +1,23 @@
+"""``mx.io``: data in batches."""
+
+from importlib import import_module
+from typing import Any
+
+from ...support.missing import attribute, names_shown
+from .arrays import NDArrayIter
+from .base import DataBatch, DataDesc, DataIter, ResizeIter
+from .files import CSVIter, LibSVMIter, MNISTIter
+from .prefetching import PrefetchingIter
+
+__all__ = ["CSVIter", "DataBatch", "DataDesc", "DataIter", "LibSVMIter", "MNISTIter", "NDArrayIter", "PrefetchingIter",
+           "ResizeIter"]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name == "io":  # MXNet's other path to the same names
+        return import_module(f"{__name__}.io")
+    raise attribute(__name__, name, lambda: __all__)
+
+
+def __dir__() -> list[str]:
+    return names_shown(globals(), __all__)

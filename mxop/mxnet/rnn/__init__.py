@@ -1,0 +1,25 @@
+"""``mx.rnn``: recurrent networks as symbols: cells, their unrolling over time, sentences in batches.
+
+One concern a file:
+
+- ``base``: parameters, states, unrolling, what all cells have
+- ``plain``: cells of dense layers: plain, LSTM, GRU
+- ``combined``: cells of cells
+- ``fused``: all layers and steps as one operator
+- ``convolved``: cells of convolutions
+- ``rnn``: checkpoints with the parameters of each gate
+- ``io``: sentences of different lengths
+"""
+
+from __future__ import annotations
+
+from ...support.missing import hooks
+from . import io, rnn, rnn_cell
+from .io import BucketSentenceIter, encode_sentences
+from .rnn import do_rnn_checkpoint, load_rnn_checkpoint, rnn_unroll, save_rnn_checkpoint
+from .rnn_cell import *  # noqa: F403
+
+__all__ = ["BucketSentenceIter", "do_rnn_checkpoint", "encode_sentences", "io", "load_rnn_checkpoint", "rnn", "rnn_cell",
+           "rnn_unroll", "save_rnn_checkpoint", *rnn_cell.__all__]  # fmt: skip
+
+__getattr__, __dir__ = hooks(globals(), __all__)
