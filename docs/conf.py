@@ -77,7 +77,8 @@ def modules_without_a_page() -> dict[str, ModuleType]:
     pages = "".join(page.read_text(encoding="utf-8") for page in sorted((Path(__file__).parent / "api").glob("*.md")))
     written = {*re.findall(r"automodule:: (\S+)", pages), "mxop.ndarray", "mxop.symbol", "mxop.executor", "mxop.base"}
     public = {name: getattr(mx, name) for name in dir(mx) if not name.startswith("_")}
-    found = {m: name for name, m in sorted(public.items()) if isinstance(m, ModuleType) and m.__name__ not in written}
+    found = {m: name for name, m in sorted(public.items())
+             if isinstance(m, ModuleType) and not written & {m.__name__, f"mxop.{name}"}}  # fmt: skip
     return {name: module for module, name in found.items()}
 
 
@@ -87,7 +88,7 @@ def add_other_modules(app: Any, page: str, source: list[str]) -> None:
         for name, module in modules_without_a_page().items():
             first = (inspect.getdoc(module) or "").partition("\n\n")[0]
             source[0] += f"\n## mx.{name}\n\n{first.replace('``', '`')}\n\n```{{eval-rst}}\n"
-            source[0] += f".. automodule:: {module.__name__}\n   :members:\n   :imported-members:\n```\n"
+            source[0] += f".. automodule:: mxop.{name}\n   :members:\n   :imported-members:\n```\n"
 
 
 def split_attributes(app: Any, what: str, name: str, found: object, options: Any, lines: list[str]) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "mxop"
 TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-#: What stands above all rows: the package itself, and how it is found and started.
-ABOVE = {"__init__.py", "__main__.py", "_installed.py", "_loading.py"}
+#: What stands above all rows: the package itself, and how it is started.
+ABOVE = {"__init__.py", "__main__.py"}
 FILES = [
     p for p in sorted(PACKAGE.rglob("*.p*")) if p.suffix in (".py", ".pyx", ".pxd") and not p.name.startswith("_isa_")
 ]
@@ -20,11 +20,9 @@ def places(text):
 
 
 def rows():
-    """Return the row of each place; what is common to all is in row 0."""
+    """Return the row of each place, from below."""
     table = re.findall(r"^\| (`mxop/.*?) \|", TEXT, re.M)
-    common = TEXT[TEXT.index("Common to all:") :].partition("\n\n")[0]
-    found = {name: k for k, cell in enumerate(table, 1) for name in places(cell)}
-    return found | dict.fromkeys([*places(common), "mxnet_names.py"], 0)
+    return {name: k for k, cell in enumerate(table) for name in places(cell)}
 
 
 def place_of(module):
@@ -75,9 +73,15 @@ def test_arrows_point_down():
     assert not wrong
 
 
+def test_what_is_common_imports_nothing_else():
+    assert rows()["support"] == 0 and list(rows()).count("support") == 1
+    for path in (PACKAGE / "support").rglob("*.py"):
+        assert {place_of(m) for m in imported(path)} <= {"support", None}, path
+
+
 def test_what_is_imported_is_seen():
     """The readers of imports find what they should: a test that sees nothing would pass."""
-    assert "mxop.errors.OpTypeError" in imported(PACKAGE / "registry.py")
+    assert "mxop.support.errors.OpTypeError" in imported(PACKAGE / "mxnet" / "registry.py")
     assert {"mxop._core.array.Array", "mxop.opdef.above.ask"} <= set(imported(PACKAGE / "_core" / "plans.pyx"))
     assert "mxop._core.array.Array" in imported(PACKAGE / "_core" / "plans.pxd")
     assert place_of("mxop.graph.ir.Graph") == "graph" and place_of("numpy.ndarray") is None

@@ -81,7 +81,11 @@ _STRICT = """\
 from typing import Any, assert_type
 
 import mxop as mx
+import mxop.errors
+from mxop.contrib.text.vocab import Vocabulary
 from mxop.op import Expr, F, elementwise, reduction
+from mxop.optimizer import SGD
+from mxop.optimizer.optimizer import Optimizer
 
 
 @elementwise
@@ -123,8 +127,14 @@ assert_type(round(x, 1), mx.nd.NDArray)
 assert_type(divmod(x, 2), tuple[mx.nd.NDArray, mx.nd.NDArray])
 x.attach_grad()
 assert_type(x.grad, mx.nd.NDArray | Any)
+optimizer: Optimizer = SGD(learning_rate=0.1)
+assert_type(mx.optimizer.SGD(), SGD)
+assert_type(len(Vocabulary()), int)
+problem: mx.MXNetError = mxop.errors.OpValueError("a")
 """
 _STRICT_WRONG = """
+optimizer.no_such
+mxop.errors.NoSuchError
 F.sum(typed_swish)
 executor.forward()[0].asnumpyy()
 mx.Symbol.no_such(a)

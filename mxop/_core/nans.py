@@ -12,16 +12,12 @@ from ..formula import Expr, const, input_, param, readable, substitute, walk
 from ..opdef import Attrs, Elementwise, Formula, Operator, Reduction
 from ..opdef.above import ask
 from ..support import dtypes
-from ..support.errors import MXNetError
+from ..support.errors import NaNError
 from . import core, profile
 
 _here = threading.local()
 _count = 0
 _counting = threading.Lock()
-
-
-class NaNError(MXNetError):
-    """A result holds NaN."""
 
 
 class detect_nan:

@@ -9,7 +9,6 @@ import inspect
 import keyword
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,6 +23,7 @@ from mxop.opdef.docs import signature
 from mxop.opdef.fluent import Fluent
 from mxop.opdef.params import AnyValue, Bound, DType, Floats, Param, Scalar, Shape
 from mxop.ops.binary import PYTHON_NAMES
+from mxop.support.missing import FOLDERS
 
 from .operators import package_named
 
@@ -51,6 +51,7 @@ def files(package: plugins.Package | None = None) -> dict[str, str]:
         "_core/tape.pyi": _page("", [_SCOPE, _HIDDEN]),
         "formula/functions.pyi": _formula_functions(),
         "symbol/symbol.pyi": _symbol_class(),
+        **_further_names(),
     }
     public = [n for n in sorted(known) if registry.namespace_of(n)[0] == ""]
     found["ndarray/__init__.pyi"] = _array_namespace(public)
@@ -235,18 +236,25 @@ _LATE = "\ndef __getattr__(name: str) -> Any: ...  # operators that users and ot
 
 def _package() -> str:
     """Return the stub of ``mxop`` itself, with the modules that are imported on first use."""
-    lines = [_NOTE]
-    modules = {full.rpartition(".")[2] for full in mx._LATER.values() if find_spec(full) is not None}
-    modules |= {name for name in mx.__all__ if isinstance(getattr(mx, name), ModuleType)} - {"nd"}
-    lines += [f"from . import {name} as {name}" for name in sorted(modules - {"executor"})]
-    shorter = {"nd": "ndarray"} | {k: full.rpartition(".")[2] for k, full in mx._LATER.items() if find_spec(full)}
-    lines += [f"from . import {m} as {name}" for name, m in sorted(shorter.items()) if name != m]
-    for name in mx.__all__:
-        value = getattr(mx, name)
-        if not isinstance(value, ModuleType):
-            lines.append(f"from {value.__module__[len('mxop') :]} import {name} as {name}")
-    lines += [f"from {module[len('mxop') :]} import {name} as {name}" for name, (module, _) in mx._NAMES.items()]
-    return "\n".join([*lines, "", "__version__: str"]) + "\n"
+    modules = {name: full.rpartition(".")[2] for name, full in mx._LATER.items() if name != "executor"}
+    modules |= {name: name for name in mx.__all__ if isinstance(getattr(mx, name), ModuleType)} | {"nd": "ndarray"}
+    names = {n: getattr(mx, n).__module__ for n in mx.__all__ if n not in modules} | mx._NAMES
+    lines = [f"from . import {module} as {name}" for name, module in sorted(modules.items())]
+    lines += [f"from {module[len('mxop') :]} import {name} as {name}" for name, module in names.items()]
+    return "\n".join([_NOTE, *lines, "", "__version__: str"]) + "\n"
+
+
+def _further_names() -> dict[str, str]:
+    """Return the stubs of public modules that have a name beside that of where they lie: they have the same contents."""
+    found = {}
+    for name in sorted(FOLDERS.keys() & {*mx._LATER, *mx.__all__, "as_mxnet", "dtypes"}):
+        home = Path(mx.__file__).parent / FOLDERS[name]
+        for path in [home / f"{name}.py", *sorted((home / name).rglob("*.py"))]:
+            if path.exists():
+                stub = path.relative_to(home).with_suffix(".pyi")
+                module = ".".join(["mxop", home.name, *stub.with_suffix("").parts]).removesuffix(".__init__")
+                found[stub.as_posix()] = f"{_NOTE}from {module} import *\n"
+    return found
 
 
 # ---- the array class ------------------------------------------------------------------------------------------------

@@ -6,9 +6,15 @@
 
 from __future__ import annotations
 
+__name__ = "mxop.errors"  # what tracebacks say, and pickles
+
 
 class MXNetError(RuntimeError):
     """Base class of all errors raised by mxop."""
+
+
+class NaNError(MXNetError):
+    """A result holds NaN."""
 
 
 class OpTypeError(MXNetError, TypeError):
