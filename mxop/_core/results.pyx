@@ -9,14 +9,12 @@ from mxop._core.array cimport Array, alloc_like, alloc_tuple, touch, write_point
 from mxop._core.record cimport is_recording
 from mxop._core.transfer cimport copy_into, overlaps, same_dims, same_layout
 from mxop._kernels.instruction_sets cimport itemsize_of
+from mxop._kernels.machine cimport GIL_BYTES
 from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
 from mxop.support import dtypes
 from mxop._core.array import as_numpy
 from mxop.support.errors import MXNetError, OpTypeError, OpValueError
-
-cdef enum:
-    LONG = 65536                # bytes, from here on other threads may run while they are written
 
 
 # ---- which arrays -----------------------------------------------------------------------------------------------------
@@ -167,7 +165,7 @@ cdef int clear(Array a) except -1:
         a.gpu.fill(0)
     elif a.contiguous:
         data = write_pointer(a)
-        if nbytes < LONG:
+        if nbytes < GIL_BYTES:
             memset(data, 0, nbytes)
         else:
             with nogil:

@@ -15,6 +15,7 @@ from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_p
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
 from mxop._kernels.instruction_sets cimport BULK, itemsize_of, mx_stream_fence
+from mxop._kernels.machine cimport L1_BYTES, L2_BYTES, TASKS_A_THREAD
 from mxop._kernels.operands cimport Operand
 from mxop._kernels.interp cimport BLOCK_BYTES, MEMORY_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Program, Rows, streams
 from mxop._kernels.team cimport is_small, mx_next_task, mx_shares, parts_of, share_out, threads_for
@@ -27,14 +28,11 @@ from mxop.formula import compile_program, input_, param, substitute
 from mxop.support.memo import keep
 
 cdef enum:
-    CACHE_BYTES = 32768      # what the arrays of one block of rows may take
-    FETCHES = 1 << 20        # bytes of all rows from which on the next ones are fetched: less lies in the second cache
     PASSES = 2               # over its data that a strip makes at least: each is worth threads
     WORTH_A_BLOCK = 256      # elements of a row that is computed by itself
     WORTH_NO_COPY = 384      # the same of all that is broadcast to a row, which is then read where it lies
     SHORT_PART = 200         # elements of a row that lie side by side, which are not worth a block
     MOST_SCALARS = 8         # numbers of a row that one stage reads
-    PIECES = 8               # tasks of each thread
     COLUMNS = -2             # among what combines rows: they are added up
     MOST_PARTS = 32          # in which that is done, of so many rows at least
     FEWEST_IN_PART = 8
@@ -169,7 +167,7 @@ cdef class StripCall(Call):
             return max((self.rows + MOST_PARTS - 1) // MOST_PARTS, <Py_ssize_t>FEWEST_IN_PART)
         if threads > 1 and is_small(self.total_bytes):
             return parts_of(self.rows, threads)
-        return max(self.rows // self.block_rows // (threads * PIECES), <Py_ssize_t>1) * self.block_rows
+        return max(self.rows // self.block_rows // (threads * TASKS_A_THREAD), <Py_ssize_t>1) * self.block_rows
 
     cdef void run_share(self, mx_shares* shares, int thread, Py_ssize_t each, char* memory, char* parts) noexcept nogil:
         """Compute the rows that are a thread's, `each` of them at a time."""
@@ -358,7 +356,7 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays, bint 
     for k, (roots, inputs, outputs, combine, shape) in enumerate(stages):
         operands.append(prepare_stage(call, k, roots, list(inputs), list(outputs), combine, tuple(shape), ghosts, reread))
     describe_all(call, operands, ghosts)
-    if call.total_bytes <= FETCHES:
+    if call.total_bytes <= L2_BYTES:
         call.parts = 0
     call.own_operands = call.own_scalars + call.own_room
     call.room = (call.own_operands + call.n_operands * <Py_ssize_t>sizeof(Operand) + 127) & ~63
@@ -384,7 +382,7 @@ cdef int lay_out(StripCall call, list ghosts, list stages) except -1:
     cdef Py_ssize_t row = sum([row_bytes_of(<Array>a, call.rows) for a in shared])
     cdef int k
     call.n_stages, call.n_locals = <int>len(stages), <int>len(ghosts)
-    call.block_rows = max(1, CACHE_BYTES // max(row, 1))
+    call.block_rows = max(1, L1_BYTES // max(row, 1))
     if call.block_rows > REDUCED_AT_ONCE:
         call.block_rows -= call.block_rows % REDUCED_AT_ONCE
     call.at_once = call.block_rows * ((AT_ONCE + call.block_rows - 1) // call.block_rows)

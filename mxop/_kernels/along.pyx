@@ -9,6 +9,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from mxop._kernels.instruction_sets cimport BULK, itemsize_of
+from mxop._kernels.machine cimport THREAD_BYTES
 from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_of
 from mxop._kernels.work cimport Work
 
@@ -17,7 +18,6 @@ cdef extern from "mxop_bulk.h" nogil:
         MX_FIND_WIDTH
 
 cdef enum:
-    WORTH = 65536  # elements that a thread should have
     SMALL = 4096   # elements for which other threads of Python need not run meanwhile
     WIDTH = 256    # columns of a task
     ABREAST = 8    # rows of a task that are added up at once
@@ -64,7 +64,7 @@ cdef class Find(Work):
         cdef Py_ssize_t elements = self.outer * self.n * self.inner, tasks, t
         cdef mx_shares shares
         cdef int k
-        threads = threads_of(threads, elements // WORTH)
+        threads = threads_of(threads, elements // (THREAD_BYTES // 4))
         tasks = (self.outer + self.together - 1) // self.together * self.pieces
         if elements < SMALL:
             for t in range(tasks):
@@ -74,7 +74,7 @@ cdef class Find(Work):
         with nogil:
             if threads == 1:
                 self.tasks_of(&shares, 0, data)
-            elif tasks < threads and self.together == 1 and self.n >= WORTH:
+            elif tasks < threads and self.together == 1 and self.n >= (THREAD_BYTES // 4):
                 for t in range(tasks):
                     self.task_in_parts(data[0], data[1], t, min(threads, <int>MOST_PARTS))
             else:
@@ -190,7 +190,7 @@ cdef void sum_all(const number* x, number* y, Py_ssize_t outer, Py_ssize_t n, Py
     cdef Py_ssize_t tasks = (outer + ABREAST - 1) // ABREAST if inner == 1 else outer * pieces
     cdef mx_shares shares
     cdef int k
-    threads = threads_of(threads, min(outer * n * inner // WORTH, tasks))
+    threads = threads_of(threads, min(outer * n * inner // (THREAD_BYTES // 4), tasks))
     if threads == 1:
         for t in range(tasks):
             sum_task[number](x, y, t, pieces, outer, n, inner)
@@ -339,7 +339,7 @@ cdef class Mixture(Work):
         cdef Py_ssize_t tasks = (self.outer + ABREAST - 1) // ABREAST if self.inner == 1 else self.outer
         cdef mx_shares shares
         cdef int k
-        threads = threads_of(threads, self.outer * max(self.n, self.size) * self.inner // WORTH)
+        threads = threads_of(threads, self.outer * max(self.n, self.size) * self.inner // (THREAD_BYTES // 4))
         share_out(&shares, tasks, threads, 0)
         with nogil:
             if threads == 1:

@@ -7,6 +7,7 @@ has an influence on another; sums are cut by sizes alone, so results have the sa
 from cython.parallel cimport prange
 
 from mxop._kernels.instruction_sets cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of
+from mxop._kernels.machine cimport CACHE_LINE, SPARE_TASKS, THREAD_PRODUCTS
 from mxop._kernels.memory cimport Block, block_new, block_release, fill_scratch
 from mxop._kernels.team cimport mx_next_task, mx_shares, parts_of, share_out, threads_of
 from mxop._kernels.windows cimport mx_images, read_images
@@ -53,16 +54,13 @@ cdef enum:
     ROWS = 528              # of a tile, and columns: what is packed for it is used often enough
     COLUMNS = 512
     QUICK = 32768           # multiplications before which other threads of Python are not let in
-    WORTH = 250000          # multiplications that are worth a thread
     WORTH_READING = 60000   # the same of a matrix and a vector, whose numbers are used once
     LEAST = 2000000         # of a tile, where there are several for each thread
-    SPARE = 2               # tiles for each thread, so that one that is held up does not hold up the rest
     PACKING = 24            # rows (or columns) of a tile whose multiplication takes as long as packing the other operand
     FEW_ROWS = 48           # a tile has at least as many
     FINISHED = 256          # summands, at most, where a formula is computed of each block of results, for memory would take longer
     FINISHED_COSTLY = 64    # and where the formula is costly
     SMALL = 8192            # bytes of scratch memory that need no allocation
-    ALIGNED = 64
     FEW = 16384             # elements of a result, of which long sums are cut into slices for threads to take
     SLICE = 4096            # summands of a slice at least
     SLICE_WORK = 1000000    # and multiplications
@@ -169,14 +167,14 @@ cdef int cut(Batch* batch, Py_ssize_t width, int threads) noexcept:
     cdef Py_ssize_t m = batch.gemm.m, n = batch.gemm.n, many = batch.count * batch.slices, wanted, down, across, found
     cdef Py_ssize_t least_down = 1, least_across = 1, most = 0
     cdef double work = <double>batch.count * m * n * batch.gemm.k, time, least = 0
-    cdef Py_ssize_t worth = WORTH_READING if m == 1 or n == 1 else WORTH
+    cdef Py_ssize_t worth = WORTH_READING if m == 1 or n == 1 else THREAD_PRODUCTS
     if m > ROWS or n > COLUMNS:
         least_down, least_across = parts_of(m, ROWS), parts_of(n, COLUMNS)
     batch.down, batch.across = least_down, least_across
     if threads == 1 or work < 2 * worth:
         return 1
     threads = threads_of(threads, <Py_ssize_t>(work / worth))
-    wanted = max(threads, <Py_ssize_t>min(SPARE * threads, work / LEAST))
+    wanted = max(threads, <Py_ssize_t>min(SPARE_TASKS * threads, work / LEAST))
     down = least_down
     while down == least_down or (m // down >= FEW_ROWS and many * (down - 1) * least_across < wanted):
         across = least_across
@@ -198,7 +196,7 @@ cdef Py_ssize_t room_of(const mx_gemm_kernels* kernels, const Batch* batch) noex
         rows = (parts_of(rows, kernels.height) + batch.down - 1) // batch.down * kernels.height
     if batch.across > 1:
         columns = ((columns + kernels.width - 1) // kernels.width + batch.across - 1) // batch.across * kernels.width
-    return (<Py_ssize_t>kernels.room(&batch.gemm, rows, columns) + ALIGNED - 1) & -ALIGNED
+    return (<Py_ssize_t>kernels.room(&batch.gemm, rows, columns) + CACHE_LINE - 1) & -CACHE_LINE
 
 
 cdef class Product(Work):
@@ -312,7 +310,7 @@ cdef class Product(Work):
         """Run, and compute a formula of each tile if there is one."""
         cdef const mx_gemm_kernels* kernels = self.kernels
         cdef Batch batch = self.batch
-        cdef char small[SMALL + ALIGNED]
+        cdef char small[SMALL + CACHE_LINE]
         cdef char* scratch = small
         cdef Block* block = NULL
         cdef Py_ssize_t room, each, partial
@@ -332,7 +330,7 @@ cdef class Product(Work):
             block = block_new(threads * each + partial)
             scratch = block.data
         else:
-            scratch += -<Py_ssize_t>scratch & (ALIGNED - 1)
+            scratch += -<Py_ssize_t>scratch & (CACHE_LINE - 1)
             fill_scratch(small, sizeof(small))
         batch.partial = scratch + threads * each
         if batch.count * batch.slices * batch.down * batch.across > 1 or finish is not None:

@@ -9,10 +9,12 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from . cimport team
+from .codes cimport FLOAT16
 from .instruction_sets cimport (
     BULK, ISA, instruction, itemsize_of, mx_instruction, mx_prefetch, mx_prefetch_first,
     mx_stream_fence,
 )
+from .machine cimport BEYOND_CACHES, GIL_BYTES, L2_BLOCK, TASKS_A_THREAD
 from .memory cimport Block, block_new, block_release, fill_scratch
 from .operands cimport (
     MANY, REQ_ADD, REQ_INPLACE, REQ_NULL, REQ_WRITE, block_in_place, converts, is_value, load_block, load_key, period_of,
@@ -24,16 +26,11 @@ from .instruction_sets import has_instruction
 
 BLOCK_BYTES = 8192
 cdef enum:
-    PIECES = 8              # of a large call, for each thread
-    PIECE_BYTES = 131072    # of a large call in one thread
-    FROM_MEMORY = 33554432  # bytes that are read and written together: no cache holds them for long
     ASKED_AHEAD = 3072      # bytes from the beginning of a block to what is fetched while its results go past the caches
-    SMALL_BYTES = 65536     # of an array of a call small enough to need no set-up
     TINY_BYTES = 8192       # its temporaries
     LEAST_BLOCK = 1024      # bytes of one of them, unless the call has less
     TINY_REGISTERS = 24
     MOST_VALUES = 64        # scalars of a program that has such
-    FLOAT16 = 2             # a type code
 
 
 def _last_cache():
@@ -569,7 +566,7 @@ cdef class Program:
     cdef bint is_tiny(self, Py_ssize_t n) noexcept:
         """Tell whether so many elements are few enough for :meth:`run_tiny`, and the program has room there."""
         cdef Py_ssize_t size = (n * self.itemsize + 63) & ~63, kept = self.n_registers - self.n_inputs - self.n_outputs
-        if (size > SMALL_BYTES or self.n_registers > TINY_REGISTERS or self.n_scalars > 16
+        if (size > GIL_BYTES or self.n_registers > TINY_REGISTERS or self.n_scalars > 16
                 or min(size, <Py_ssize_t>LEAST_BLOCK) * kept > TINY_BYTES):
             return False
         return size <= LEAST_BLOCK or size * (1 + self.n_steps // 2 + 2 * self.n_costly) < 2 * team.PARALLEL_BYTES  # else threads help
@@ -662,7 +659,7 @@ cdef class Program:
             waits = n * self.itemsize > team.PARALLEL_BYTES
         else:  # for memory alone, and not where it computes and converts for as long
             waits = stream and not (other and self.n_costly)
-        if self.n_steps > 1 and moved >= FROM_MEMORY:
+        if self.n_steps > 1 and moved >= BEYOND_CACHES:
             ahead = &_next_block
         if waits:
             block = MEMORY_BYTES // self.itemsize
@@ -683,7 +680,7 @@ cdef class Program:
             memory = block_new(need * threads)
             scratch = memory.data
             # several pieces for each thread: one whose core is busy is helped with what it has not begun
-            chunk = (n // (threads * PIECES) if threads > 1 else PIECE_BYTES // self.itemsize) // block * block + block
+            chunk = (n // (threads * TASKS_A_THREAD) if threads > 1 else L2_BLOCK // self.itemsize) // block * block + block
             if threads > 1 and is_small(n * self.itemsize):
                 chunk = (parts_of(n, threads) + 63) & ~63
             pieces = <int>((n + chunk - 1) // chunk)

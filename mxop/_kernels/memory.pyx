@@ -17,6 +17,7 @@ from cpython.ref cimport Py_INCREF, Py_DECREF
 from mxop.support.errors import OutOfMemoryError
 from mxop.support.limits import setting
 
+from mxop._kernels.machine cimport PAGE
 cdef extern from "Python.h":
     void Py_FatalError(const char* message)
 
@@ -69,7 +70,6 @@ cdef enum:
     HUGE = 4194304          # from here on, ask the system for huge pages
     HUGE_ALIGN = 2097152
     SPREAD = 32768          # from here on, blocks begin at places of a page that are far from each other's
-    PAGE = 4096
     GUARD = 64              # bytes in front of and behind each block, at least
     GUARD_BYTE = 0xA5
     PUT_OFF = 1 << 26       # bytes of freed blocks that are not given back yet

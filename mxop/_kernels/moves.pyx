@@ -9,6 +9,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from mxop._kernels.instruction_sets cimport BULK, itemsize_of, mx_stream_fence
+from mxop._kernels.machine cimport GIL_BYTES, TASKS_A_THREAD
 from mxop._kernels.operands cimport MAX_DIMS, REQ_INPLACE, REQ_WRITE, Operand, distance
 from mxop._kernels.interp cimport Program, streams
 from mxop._kernels.memory cimport Block, block_new, block_release
@@ -26,8 +27,6 @@ cdef enum:
     FEWER = 4               # such elements in a row
     STREAMED = 512          # bytes of a row that is worth going past the caches
     PIECE = 64              # elements of any size that fill lines
-    PIECES = 8              # tasks of each thread
-    TOGETHER = 1 << 16      # bytes from which on others may run meanwhile
     SEVERAL = 1 << 19       # and from which on one thread, too, has several tasks
     FEW = 256               # elements that are done before a plan for them were made
 
@@ -158,7 +157,7 @@ cdef void divide(Plan* plan, int threads, bint several) noexcept nogil:
     """Cut the move into tasks, if there are to be several: positions of the axes after the second, and pieces of one of the first
     two."""
     cdef int a
-    cdef Py_ssize_t wanted = threads * PIECES, unit
+    cdef Py_ssize_t wanted = threads * TASKS_A_THREAD, unit
     if plan.ndim == 1:
         plan.ndim, plan.shape[1], plan.froms[1], plan.tos[1] = 2, 1, 0, 0
     plan.tasks = 1
@@ -232,10 +231,10 @@ cdef int carry_out(Plan* plan, Py_ssize_t total) except -1:
         plan.way == MX_ROWS and plan.tos[0] == plan.size and plan.shape[0] * plan.size >= STREAMED))
     if threads > plan.tasks:
         threads = <int>plan.tasks
-    if total < TOGETHER:
+    if total < GIL_BYTES:
         do_tasks(plan, 0, plan.tasks)
         return 0
-    each = (plan.tasks + threads * PIECES - 1) // (threads * PIECES)
+    each = (plan.tasks + threads * TASKS_A_THREAD - 1) // (threads * TASKS_A_THREAD)
     groups = (plan.tasks + each - 1) // each
     share_out(&shares, groups, threads, total)
     if threads <= 1:
@@ -324,7 +323,7 @@ cdef int move(Py_ssize_t n, Operand* source, Operand* target, Program convert) e
         in_order(&plan)
         return carry_out(&plan, total)
     in_order(&plan)
-    if not transposes(&plan) or total < TOGETHER:
+    if not transposes(&plan) or total < GIL_BYTES:
         return convert.run(n, source, target, NULL)
     memory = block_new(total)  # elements of the source's type, in the order of the target's axes
     try:

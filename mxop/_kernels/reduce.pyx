@@ -9,6 +9,7 @@ from cython.parallel cimport prange
 from libc.math cimport INFINITY, hypot, sqrt
 
 from mxop._kernels.instruction_sets cimport BULK, ISA, itemsize_of, mx_prefetch
+from mxop._kernels.machine cimport TASKS_A_THREAD
 from mxop._kernels.operands cimport Operand, Value, collapse, distance, load_block
 from mxop._kernels.interp cimport BLOCK_BYTES, Ahead, Program
 from mxop._kernels.memory cimport Block, block_new, block_release, fill_scratch
@@ -32,7 +33,6 @@ cdef enum:
     FETCHED = 4096      # bytes of them that are fetched ahead
     NARROW = 32         # columns that are too few for vectors: several rows are added to as many accumulators
     TOGETHER = 256      # rows of a task at most
-    PIECES = 8          # tasks of each thread
 
 # One reduction, as its tasks see it.
 cdef struct Job:
@@ -397,10 +397,10 @@ cdef void divide(Job* job, int threads) noexcept nogil:
     if job.tasks < FEW:
         job.chunks = min(max(job.n_reduced * job.width // CHUNK, 1), most)
     elif not job.columns:
-        job.width = max(1, min(min(8 * CHUNK // job.n_reduced, <Py_ssize_t>TOGETHER), job.n_kept // (threads * PIECES)))
+        job.width = max(1, min(min(8 * CHUNK // job.n_reduced, <Py_ssize_t>TOGETHER), job.n_kept // (threads * TASKS_A_THREAD)))
         job.tasks = (job.n_kept + job.width - 1) // job.width
     else:
-        job.together = max(1, min(CHUNK // (job.n_reduced * job.width), job.tasks // (threads * PIECES)))
+        job.together = max(1, min(CHUNK // (job.n_reduced * job.width), job.tasks // (threads * TASKS_A_THREAD)))
         job.tasks = (job.tasks + job.together - 1) // job.together
     job.per_chunk = (job.n_reduced + job.chunks - 1) // job.chunks
 
