@@ -24,12 +24,12 @@ NDArray = core.NDArray
 
 
 def is_recording() -> bool:
-    """Tell whether calls are being recorded in this thread."""
+    """Return whether calls are being recorded in this thread."""
     return tape.recording()
 
 
 def is_training() -> bool:
-    """Tell whether operators behave as in training in this thread."""
+    """Return whether operators behave as in training in this thread."""
     return tape.training()
 
 

@@ -150,7 +150,7 @@ def gpu(device_id: int = 0) -> Context:
 
 
 def is_first(ctx: Context | None) -> bool:
-    """Tell whether arrays lie on ``cpu(0)`` where `ctx` is given, if that is not changed for all."""
+    """Return whether arrays lie on ``cpu(0)`` where `ctx` is given, if that is not changed for all."""
     return ctx is None or (type(ctx) is Context and ctx.device_typeid == 1 and not ctx.device_id)
 
 

@@ -116,11 +116,11 @@ cdef class Array:
         return view_of(self, shape, strides, offset)
 
     def _settle(self):
-        """See to it that the memory holds what it should."""
+        """Evaluate the pending call that writes the memory."""
         read_pointer(self)
 
     def _shares_memory(self, Array other):
-        """Tell whether both arrays are views of one block."""
+        """Return whether both arrays are views of one block."""
         return self.block == other.block and self.block != NULL
 
     def __getbuffer__(self, Py_buffer* buffer, int flags):
@@ -675,17 +675,17 @@ def note_cut():
 
 
 def handed_to_host():
-    """Tell whether the user's forward that is running handed what it computed, or an input, to NumPy."""
+    """Return whether the user's forward that is running handed what it computed, or an input, to NumPy."""
     return mx_making != NULL and (<Forward>mx_making).by_host
 
 
 cdef bint is_making() noexcept:
-    """Tell whether a user's forward is running in this thread."""
+    """Return whether a user's forward is running in this thread."""
     return mx_making != NULL
 
 
 cdef bint is_read_again() noexcept:
-    """Tell whether a user's forward, or backward that is recorded, is running in this thread."""
+    """Return whether a user's forward, or backward that is recorded, is running in this thread."""
     return mx_making != NULL or mx_reading != NULL
 
 
@@ -697,7 +697,7 @@ cdef int mark_made(Block* block) noexcept:
 
 
 cdef bint belongs(Array a, list inputs, unsigned long long begun, unsigned long long ended) noexcept:
-    """Tell whether an array's memory was written between two moments, or holds a part of an input."""
+    """Return whether an array's memory was written between two moments, or holds a part of an input."""
     cdef Array b
     if a.block == NULL:
         return False
@@ -711,7 +711,7 @@ cdef bint belongs(Array a, list inputs, unsigned long long begun, unsigned long 
 
 
 cdef bint depends(Array a) noexcept:
-    """Tell whether an array may hold what the user's forward that is running, or one around it, computed from its inputs."""
+    """Return whether an array may hold what the user's forward that is running, or one around it, computed from its inputs."""
     cdef PyObject* at = mx_making
     while at != NULL:
         if belongs(a, (<Forward>at).inputs, (<Forward>at).begun, _writes):
@@ -737,7 +737,7 @@ cdef Reading reading_of(Array a):
 
 
 cdef bint has_history(Array a) noexcept:
-    """Tell whether autograd knows an array, or must not take it for a constant."""
+    """Return whether autograd knows an array, or must not take it for a constant."""
     return a.node is not None or (mx_reading != NULL and reading_of(a) is not None)
 
 
@@ -798,13 +798,13 @@ cdef settle_function _settle = NULL
 
 
 cdef void set_settle(settle_function function) noexcept:
-    """Tell who computes what a block is to hold."""
+    """Set the function that evaluates pending calls."""
     global _settle
     _settle = function
 
 
 cdef int settle(Block* block, bint writes) except -1:
-    """See to it that memory holds what it should before it is read; before it is written, also that nobody is still to read it."""
+    """Evaluate the pending calls that write a block, before it is read, and also those that read it, before it is written."""
     return _settle(block, writes)
 
 

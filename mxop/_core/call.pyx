@@ -1,7 +1,7 @@
 """What executors are made of: calls whose inference and allocation are done, and how they are given other arrays.
 
-A call may be prepared for *stand-ins*, arrays at addresses that no memory has.  :meth:`Places.note` finds every pointer of a
-call into a stand-in; :meth:`Places.run` puts pointers into real arrays there, and runs the calls.
+A call may be prepared for *placeholders*, arrays at addresses that no memory has.  :meth:`Places.note` finds every pointer of a
+call into a placeholder; :meth:`Places.run` puts pointers into real arrays there, and runs the calls.
 """
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, realloc
@@ -14,7 +14,7 @@ cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object sequence)
 
 cdef enum:
-    SHIFT = 44              # a stand-in may have 2**43 bytes, on either side of its address: strides may be negative
+    SHIFT = 44              # a placeholder may have 2**43 bytes, on either side of its address: strides may be negative
     BITS = 16               # of their numbers
 cdef Py_ssize_t MARK = <Py_ssize_t>1 << (SHIFT + BITS + 1), TEMPORARY = <Py_ssize_t>1 << (SHIFT + BITS)
 cdef Py_ssize_t MIDDLE = <Py_ssize_t>1 << (SHIFT - 1)
@@ -32,17 +32,17 @@ cdef class Call:
 
     def run(self):
         """Execute the call once."""
-        run_all()  # deferred calls may read what this one overwrites
+        run_all()  # pending calls may read memory that this one overwrites
         self.execute()
 
 
 cdef class Places:
-    """Where prepared calls point into stand-ins.
+    """Where prepared calls point into placeholders.
 
     Parameters
     ----------
     temporary : bool
-        The stand-ins are for what lives during one run: other tables do not see them.
+        The placeholders are for what lives during one run: other tables do not see them.
     gpu : int
         Number of the GPU on which all arrays lie; -1 for the CPU.
     """
@@ -86,7 +86,7 @@ cdef class Places:
         return a if strides is None else view_of(a, shape, strides, 0)
 
     cdef int add(self, char** where) except -1:
-        """Note a pointer, if it points into a stand-in."""
+        """Note a pointer, if it points into a placeholder."""
         cdef Py_ssize_t address = <Py_ssize_t>where[0]
         if not address & self.mark:
             return 0
@@ -127,12 +127,12 @@ cdef class Places:
             call.point(self)
 
     def used(self):
-        """Return the numbers of the stand-ins that a call points into."""
+        """Return the numbers of the placeholders that a call points into."""
         cdef Py_ssize_t i
         return {self.places[i].base for i in range(self.count)}
 
     cdef int base_of(self, char** where) noexcept:
-        """Return the number of the stand-in that a pointer of a call points into, -1 if there is none."""
+        """Return the number of the placeholder that a pointer of a call points into, -1 if there is none."""
         cdef Py_ssize_t i
         for i in range(self.count):
             if self.places[i].where == where:
@@ -140,7 +140,7 @@ cdef class Places:
         return -1
 
     cdef void point_to(self, char** at) noexcept:
-        """Put pointers there: to the memory of each array, by the number of its stand-in."""
+        """Put pointers there: to the memory of each array, by the number of its placeholder."""
         cdef Py_ssize_t i
         for i in range(self.count):
             self.places[i].where[0] = at[self.places[i].base] + self.places[i].offset

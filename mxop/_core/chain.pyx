@@ -33,7 +33,7 @@ cpdef list gradients_at(object op, object F, object attrs, list heads, list inpu
     found = op.grad(F, attrs, heads, inputs, outputs, needed)
     if found is None:
         order, path, at = told()
-        if op.kind == "elementwise":  # which has one unless it is told otherwise
+        if op.kind == "elementwise":  # differentiable unless its definition says otherwise
             raise MXNetError(f"operator {op.name} is not differentiable: its definition says so; the gradient of order {order} is "
                              f"asked for, path from the head: {path}{at}")
         raise MXNetError(

@@ -181,7 +181,7 @@ cdef int check_single(Array a, error) except -1:
 
 
 cdef inline bint shows(Array a) noexcept:
-    """Tell whether calls on an array are recorded."""
+    """Return whether calls on an array are recorded."""
     return is_recording() and has_history(a)
 
 

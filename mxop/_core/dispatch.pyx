@@ -383,12 +383,12 @@ cdef class OpFunction:
         return first
 
     cdef bint takes_first(self, object attrs, Py_ssize_t n):
-        """Tell whether a call with these parameters takes n inputs, the first that there are."""
+        """Return whether a call with these parameters takes n inputs, the first that there are."""
         names = tuple(self.op.input_names(attrs))
         return len(names) == n and names == self.arguments[:len(self.arguments) - len(self.op.by_keyword)][:n]
 
     cdef bint shadowed(self, dict kwargs):
-        """Tell whether a keyword names an input that is given already."""
+        """Return whether a keyword names an input that is given already."""
         if not kwargs:
             return False
         for name in self.arguments:

@@ -100,7 +100,7 @@ cdef bint is_truths(Array a):
 
 
 def compared(Array a):
-    """Tell whether an array, or what it is a copy or a view of, is what a comparison gave: 1 where that holds, 0 elsewhere."""
+    """Return whether an array, or what it is a copy or a view of, is what a comparison gave: 1 where that holds, 0 elsewhere."""
     return is_truths(a)
 
 
@@ -225,7 +225,7 @@ cdef int set_other(Value* value, object number) except -1:
 
 
 cdef inline bint is_key(ElementwiseCall call, int k) except -1:
-    """Tell whether an input is a key of random numbers."""
+    """Return whether an input is a key of random numbers."""
     return call.has_keys and k in call.keys
 
 
@@ -328,7 +328,7 @@ cdef object run_timed(ElementwiseCall call, PyObject** items, object inputs, con
 
 
 cdef bint is_plain_target(object out, Array first):
-    """Tell whether a result like an input may be written where it is asked for."""
+    """Return whether a result like an input may be written where it is asked for."""
     if not isinstance(out, Array):
         return False
     cdef Array a = <Array>out
@@ -337,7 +337,7 @@ cdef bint is_plain_target(object out, Array first):
 
 
 cdef bint disturbed(Program program, PyObject** items, int n_in, Array target) except -1:
-    """Tell whether a result that is written where it is asked for would be written over what is still to be read."""
+    """Return whether a result that is written where it is asked for would be written over what is still to be read."""
     cdef int k
     for k in range(n_in):
         if overlaps(<Array>items[k], target) and (not same_layout(<Array>items[k], target) or program.clobbers(0, k)):
@@ -590,7 +590,7 @@ cdef list evaluated(ElementwiseCall call, Program program, object inputs, const 
 
 cdef int into_given(ElementwiseCall call, Program program, object inputs, Array target, int req, int k, Operand* operand,
                     list late) except -1:
-    """Let output number `k` be written to a given array; one that overlaps inputs otherwise than element by element is copied there late."""
+    """Describe a given array as output number `k`; where it overlaps an input of another layout, a temporary that is copied there."""
     cdef bint staged = False
     cdef Array a
     for a in inputs:

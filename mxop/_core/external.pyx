@@ -16,7 +16,7 @@ from mxop.support.errors import MXNetError, OpTypeError, run_users
 # ---- what was written -------------------------------------------------------------------------------------------------
 
 cdef bint cleared(Array a) except -1:
-    """Tell whether all bytes of an array on the CPU are zero."""
+    """Return whether all bytes of an array on the CPU are zero."""
     cdef Array dense = a if a.contiguous else contiguous_copy(a)
     cdef const char* data = read_pointer(dense)
     cdef Py_ssize_t i

@@ -1,4 +1,4 @@
-"""Compiled work and the formula that comes next, as one call: it is computed of each part of a large result while that is near."""
+"""Epilogues: a formula of a product's results is computed of each tile while it lies in the caches."""
 from mxop._core.array cimport Array
 from mxop._core.call cimport Call, Places
 from mxop._core.prepare cimport MOST_PLACES, ProgramCall
@@ -58,7 +58,7 @@ cdef class Finishing(WorkCall):
         return True
 
     cdef bint is_result(self, const Operand* operand) noexcept:
-        """Tell whether an operand lies where the result does, element by element."""
+        """Return whether an operand lies where the result does, element by element."""
         cdef Array result = <Array>self.arrays[-1]
         return (operand.data == self.data[len(self.arrays) - 1] and operand.contiguous and self.formula.size == result.size
                 and itemsize_of(operand.dtype) == itemsize_of(result.dtype))

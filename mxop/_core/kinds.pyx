@@ -126,7 +126,7 @@ cdef class ViewPlan:
     cdef Py_ssize_t offset
 
     cdef bint fits(self, Array source) except -1:
-        """Tell whether the plan is for arrays like this one."""
+        """Return whether the plan is for arrays like this one."""
         cdef int k
         if source.dtype != self.source.dtype or source.ndim != self.source.ndim or self.numpy != numpy_shapes():
             return False

@@ -73,7 +73,7 @@ cdef Array like_it(Array a, object memory):
 
 
 cdef bint begins_a_word(Array a) except -1:
-    """Tell whether an array of a GPU begins where its kernels can move words."""
+    """Return whether an array of a GPU begins where its kernels can move words."""
     return <size_t>gpu_pointer(a) % WORD == 0
 
 

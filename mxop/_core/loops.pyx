@@ -1,6 +1,6 @@
 """A call that runs other calls: a body, once for each step of a loop.
 
-A body is a list of calls that were prepared for stand-ins (:mod:`.call`).  A step moves pointers and executes the calls:
+A body is a list of calls that were prepared for placeholders (:mod:`.call`).  A step moves pointers and executes the calls:
 inputs and outputs that have a slice for each step move by a stride, states go to and fro between two places.  What compiled work
 can make ready of an operand that is the same for all steps (a product packs its right matrix) is made ready once.
 """
@@ -24,13 +24,13 @@ cdef enum:
 
 
 cdef class Body:
-    """Calls that were prepared for stand-ins, and the memory that they compute in.
+    """Calls that were prepared for placeholders, and the memory that they compute in.
 
     Parameters
     ----------
     calls : list of Call
     n_given : int
-        How many stand-ins are given at each run; `buffers`, shapes and types, follow them.
+        How many placeholders are given at each run; `buffers`, shapes and types, follow them.
     """
 
     cdef list calls, buffers
@@ -66,7 +66,7 @@ cdef class Body:
 cdef class Loop(Call):
     """A body, run once for each step.
 
-    It reads dense inputs and writes dense outputs; others are copied.  The body's stand-ins are: a slice of each of the data,
+    It reads dense inputs and writes dense outputs; others are copied.  The body's placeholders are: a slice of each of the data,
     the states, what all steps read; the new states, a slice of each stacked output, each sum.  The condition's, where there
     is one: the states, what all steps read, and the answer, an int64.
     Outputs are the states after the last step, the stacked ones, the sums, and with a condition the number of steps.

@@ -141,7 +141,7 @@ cdef class Plan:
         free(self.forms)
 
     cdef bint fits(self, tuple inputs) noexcept:
-        """Tell whether a call's inputs have these shapes and types."""
+        """Return whether a call's inputs have these shapes and types."""
         cdef Py_ssize_t* form = self.forms
         cdef Array a
         cdef int i
@@ -375,7 +375,7 @@ cdef class Bound:
         return grads
 
     cdef bint on_cpu(self, bint backward) noexcept:
-        """Tell whether there is a function for the CPU."""
+        """Return whether there is a function for the CPU."""
         return (self.native.table.functions & (MXOP_BACKWARD_CPU if backward else MXOP_FORWARD_CPU)) != 0
 
     cdef int begin(self, Frame frame, list inputs, list outputs) except -1:

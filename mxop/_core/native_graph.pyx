@@ -237,21 +237,21 @@ cdef class NativeSelector:
         return found != 0
 
     def select(self, int node):
-        """Tell whether a subgraph begins at a node."""
+        """Return whether a subgraph begins at a node."""
         cdef int found
         with nogil:
             found = self.strategy.table.select(self.handle, node)
         return self.answer(found, "Select")
 
     def select_input(self, int node, int other):
-        """Tell whether it goes on to an input of a node."""
+        """Return whether it goes on to an input of a node."""
         cdef int found
         with nogil:
             found = self.strategy.table.select_input(self.handle, node, other)
         return self.answer(found, "SelectInput")
 
     def select_output(self, int node, int other):
-        """Tell whether it goes on to a reader of a node."""
+        """Return whether it goes on to a reader of a node."""
         cdef int found
         with nogil:
             found = self.strategy.table.select_output(self.handle, node, other)

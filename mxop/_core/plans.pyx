@@ -86,7 +86,7 @@ cdef Array buffer_of(int code, Py_ssize_t size):
 cdef class Plan:
     """What runs: prepared calls, and which arrays they need.
 
-    The *table* of a run holds its arrays in the order of the calls' stand-ins: inputs, results, gradients of the results that
+    The *table* of a run holds its arrays in the order of the calls' placeholders: inputs, results, gradients of the results that
     backward reads, gradients of the wanted inputs, buffers.
     """
 
@@ -166,7 +166,7 @@ cdef class Plan:
             like = <Array>self.results[at] if self.gpu < 0 else (<Room>self.results[at]).like
             a = output_like(op, given[k], like)
             if a.gpu is None and not goes_beside(a, read, REQ_WRITE, DENSE):
-                write_pointer(a)  # whoever watches is told
+                write_pointer(a)  # noted by whoever watches the array
                 read.append(a)
                 found[at] = a
         return found

@@ -68,7 +68,7 @@ cdef class FunctionCall(Call):
         try:
             invoke_with(self.op, self.inputs, self.attrs, self.temporary, REQ_WRITE)
             deliver(self.temporary, self.outputs, self.reqs)
-            run_all()  # what a user's code made of this memory, which the next calls write
+            run_all()  # pending calls of a user's code may read memory that the next calls overwrite
         finally:
             set_recording(before)
         return 0
@@ -306,7 +306,7 @@ cdef class Schedule:
         """Execute all calls."""
         cdef Call call
         cdef Py_ssize_t i = -1
-        run_all()  # what was to be made of what the last run wrote
+        run_all()  # pending calls may read the results of the last run
         try:
             if watched(SYMBOLIC | API):
                 self.run_watched(&i)

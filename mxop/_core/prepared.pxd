@@ -6,7 +6,7 @@ cdef Call prepare_kernel(object op, object attrs, list inputs, list outputs, lis
 cdef class KernelPlan:
     cdef Call call
     cdef Places places
-    cdef list outputs           # stand-ins for the results
+    cdef list outputs           # placeholders for the results
     cdef int n_visible          # of the results, those that a call returns
     cdef bint busy              # in a thread that has let others run
     cdef list run(self, object op, object inputs, list targets)

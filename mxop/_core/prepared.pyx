@@ -171,7 +171,7 @@ cdef class KernelPlan:
     """A kernel made ready for arrays of certain shapes, types and strides, whatever their memory."""
 
     cdef list run(self, object op, object inputs, list targets):
-        """Return the results for these arrays; None when another thread is in the middle of a run, or an output goes beside."""
+        """Return the results for these arrays; None while another thread runs the plan, or where an output needs a temporary."""
         cdef list results = [None] * len(self.outputs)
         cdef Array a
         cdef Py_ssize_t k
@@ -185,7 +185,7 @@ cdef class KernelPlan:
                     a = output_like(op, targets[k], a, <Array>inputs[0] if inputs else None)
                     if a.gpu is not None or goes_beside(a, inputs, REQ_WRITE, DENSE):
                         return None
-                    write_pointer(a)  # whoever watches is told
+                    write_pointer(a)  # noted by whoever watches the array
                 else:
                     a = alloc_like(a)
                     if inputs:

@@ -14,7 +14,7 @@ cdef int flags          # what is recorded now; 0 while the profiler does not ru
 
 
 cdef inline bint watched(int kinds) noexcept nogil:
-    """Tell whether any of some kinds of events is recorded; compilers know that it hardly ever is."""
+    """Return whether any of some kinds of events is recorded; compilers know that it hardly ever is."""
     return unlikely((flags & kinds) != 0)
 
 

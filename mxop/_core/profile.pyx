@@ -192,7 +192,7 @@ cdef void enter_body() noexcept:
 
 
 cdef bint is_body() noexcept:
-    """Tell whether this is the call that :func:`enter_body` spoke of."""
+    """Return whether this is the call that :func:`enter_body` spoke of."""
     global _body_is_next
     cdef bint found = _body_is_next
     _body_is_next = False

@@ -33,7 +33,7 @@ cdef tuple _SIMPLE = (int, float, bool, str, type(None))
 
 
 cdef bint numpy_shapes() except -1:
-    """Tell whether shapes have NumPy's meaning in this thread: a look into its memory, once any thread may say so."""
+    """Return whether shapes have NumPy's meaning in this thread: a look into its memory, once any thread may say so."""
     return bool(_used) and _mode.numpy
 
 
@@ -124,7 +124,7 @@ cdef inline size_t mark_of(PyObject* value) noexcept:
 
 
 cdef inline bint same_item(PyObject* a, PyObject* b):
-    """Tell whether simple values are the same parameter; what is equal but of another type, or sign, is not."""
+    """Return whether simple values are the same parameter; what is equal but of another type, or sign, is not."""
     cdef double one, other
     if a == b:
         return True
@@ -141,7 +141,7 @@ cdef inline bint is_row(PyObject* value) noexcept:
 
 
 cdef bint same_parameter(PyObject* a, PyObject* b):
-    """Tell whether values are the same parameter: simple ones, or tuples or lists of these."""
+    """Return whether values are the same parameter: simple ones, or tuples or lists of these."""
     cdef Py_ssize_t k
     if a == b or not is_row(a) or Py_TYPE(a) != Py_TYPE(b):
         return same_item(a, b)
@@ -171,7 +171,7 @@ cdef class Form:
     """How one call was written, and what its parameters are."""
 
     cdef bint is_this(self, PyObject** values, Py_ssize_t n, tuple names, bint objects):
-        """Tell whether a call is written so, with the same parameters, or even the same objects."""
+        """Return whether a call is written so, with the same parameters, or even the same objects."""
         cdef Py_ssize_t k
         cdef PyObject** known = PySequence_Fast_ITEMS(self.values)
         if len(self.names) != len(names) or len(self.values) != n:

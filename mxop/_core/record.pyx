@@ -22,7 +22,7 @@ cdef bint is_recording() noexcept nogil:
 
 
 cdef bint is_noted() noexcept:
-    """Tell whether calls must say what they made of what: they are recorded, or belong to a user's forward."""
+    """Return whether calls must say what they made of what: they are recorded, or belong to a user's forward."""
     return mx_recording or is_making()
 
 

@@ -36,7 +36,7 @@ cpdef list output_list(object op, object out, int n):
 
 
 cdef bint together(Array a, Array b) noexcept:
-    """Tell whether one device computes with both arrays."""
+    """Return whether one device computes with both arrays."""
     if a.gpu is None or b.gpu is None:
         return a.gpu is b.gpu
     return a.device_id == b.device_id
@@ -203,7 +203,7 @@ cpdef list work_for(object read, list outputs, list reqs, int ways):
 
 
 cdef bint goes_beside(Array target, object read, int req, int ways) except -1:
-    """Tell whether an output needs a temporary: its request, its strides or an overlap forbid writing it in place."""
+    """Return whether an output needs a temporary: its request, its strides or an overlap forbid writing it in place."""
     if (req == REQ_ADD or req == REQ_NULL) and not ways & ADDS:
         return True
     if ways & DENSE and not target.contiguous:

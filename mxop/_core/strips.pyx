@@ -460,7 +460,7 @@ cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs
 
 
 cdef bint adds_input(StripCall call, const Stage* stage, roots, list inputs, int ctype, list ghosts) except -1:
-    """Tell whether what a stage adds up lies in an array, row after row."""
+    """Return whether what a stage adds up lies in an array, row after row."""
     cdef Array a
     if roots[0] is not input_(0) or len(inputs) != 1 or inputs[0] < 0:
         return False
@@ -487,7 +487,7 @@ cdef Program program_of(tuple roots, n_inputs, int ctype, n_numbers):
 
 
 cdef bint is_long(roots, list read, Py_ssize_t rows, Py_ssize_t inner, int ctype) except -1:
-    """Tell whether rows of so many elements are computed one by one; costly loops are the better the longer they are."""
+    """Return whether rows of so many elements are computed one by one; costly loops are the better the longer they are."""
     broadcast = sum([(<Array>a).size < rows * inner for a in read])
     if inner >= WORTH_A_BLOCK or inner * broadcast < WORTH_NO_COPY:
         return inner >= WORTH_A_BLOCK
@@ -525,7 +525,7 @@ cdef Py_ssize_t elements_in_order(Array a, Py_ssize_t rows) noexcept:
 
 
 cdef bint goes_past_the_caches(StripCall call, int number) noexcept:
-    """Tell whether an array is so large that writing it would only evict what is still needed."""
+    """Return whether an array is so large that writing it would only evict what is still needed."""
     cdef Array a = <Array>call.arrays[number]
     return (a.contiguous or call.turned) and streams(a.size * itemsize_of(a.dtype))
 
@@ -585,7 +585,7 @@ cdef tuple with_numbers(roots, inputs, list read, Py_ssize_t rows, tuple shape, 
 
 
 cdef bint is_one_a_row(Array a, Py_ssize_t rows, tuple shape, int ctype):
-    """Tell whether an array of the compute type has one element for each row, or one for all, or for each of some that repeat."""
+    """Return whether an array of the compute type has one element for each row, or one for all, or for each of some that repeat."""
     cdef Py_ssize_t n = 1
     cdef int i = 0, k = 0
     if a.dtype != ctype or not a.contiguous:

@@ -81,7 +81,7 @@ def gradient_of(Array x):
 
 
 def is_fresh(Array x):
-    """Tell whether backward wrote a variable's gradient since that was last denied."""
+    """Return whether backward wrote a variable's gradient since that was last denied."""
     cdef Node leaf = leaf_of(x)
     return leaf is not None and leaf.fresh
 
@@ -95,12 +95,12 @@ def set_fresh(Array x, bint fresh):
 
 
 def tracked(Array x):
-    """Tell whether an array is a variable, was recorded, or was made in a forward whose backward is being recorded."""
+    """Return whether an array is a variable, was recorded, or was made in a forward whose backward is being recorded."""
     return has_history(x)
 
 
 def known(Array x):
-    """Tell whether an array is a variable or was recorded."""
+    """Return whether an array is a variable or was recorded."""
     return x.node is not None
 
 
@@ -194,7 +194,7 @@ cdef list leading_to(list order, list variables, list asked):
 
 
 cdef inline bint is_constant(Node node):
-    """Tell whether a call's result is made like its input, whose gradient is zero: an infinite slope makes that NaN."""
+    """Return whether a call's result is made like its input, whose gradient is zero: an infinite slope makes that NaN."""
     return node.op is not None and (node.op is _ones_like.op or node.op is _zeros_like.op)
 
 
@@ -366,7 +366,7 @@ cdef Array call_one(OpFunction f, Array a):
 
 
 cdef bint takes_absent(Node node):
-    """Tell whether a rule wants None, and no zeros, for outputs without a head gradient."""
+    """Return whether a rule wants None, and no zeros, for outputs without a head gradient."""
     return isinstance(node.user, Recorded) if node.op is None else node.op.absent_heads
 
 
@@ -527,7 +527,7 @@ cdef bint exchange(Node leaf, Array g) noexcept:
 
 
 cdef inline bint whole(Array a) noexcept:
-    """Tell whether an array is all there is of its memory, and nobody else knows that."""
+    """Return whether an array is all there is of its memory, and nobody else knows that."""
     return (a.contiguous and a.data == a.block.data and a.block.refs == 1 and a.block.size_class >= 0 and a.watch is None
             and not a.block.exports)
 
@@ -657,7 +657,7 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
             own_memory(found, head_grads)
         else:
             set_recording(False)
-            if not retain_graph and not create_graph:  # before: what nobody has any more need not be computed
+            if not retain_graph and not create_graph:  # before the results are read: dead ones need not be computed
                 for node in order:
                     release(node)
             for leaf in leaves:
@@ -728,12 +728,12 @@ cdef class Scope:
 
 
 def recording():
-    """Tell whether this thread records."""
+    """Return whether this thread records."""
     return bool(is_recording())
 
 
 def training():
-    """Tell whether this thread is in training mode."""
+    """Return whether this thread is in training mode."""
     return bool(is_training())
 
 

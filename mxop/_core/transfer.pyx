@@ -26,7 +26,7 @@ cdef bint same_dims(Array a, Array b) noexcept:
 
 
 cdef bint overlaps(Array a, Array b) except -1:
-    """Tell whether the memory of two arrays may overlap."""
+    """Return whether the memory of two arrays may overlap."""
     cdef char* a_low
     cdef char* a_high
     cdef char* b_low
@@ -67,7 +67,7 @@ def span(Array a):
 
 
 cdef bint same_layout(Array a, Array b) except -1:
-    """Tell whether element k of both arrays lies at the same address."""
+    """Return whether element k of both arrays lies at the same address."""
     cdef int i
     if a.gpu is not None and b.gpu is not None:
         from mxop._gpu import device

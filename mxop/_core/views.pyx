@@ -226,7 +226,7 @@ cdef bint plain_assign(Array x, object key, object value) except -1:
 
 
 cdef bint fits(double value, int dtype) noexcept:
-    """Tell whether a number is plain in an element type: any in float32 and float64, in halves what both hold, in integers whole ones."""
+    """Return whether a number is plain in an element type: any in float32 and float64, in halves what both hold, in integers whole ones."""
     cdef double least = 0, most = 1
     if dtype <= FLOAT16 or dtype == BFLOAT16:
         return dtype <= FLOAT64 or -60000 < value < 60000

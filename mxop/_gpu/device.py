@@ -208,11 +208,11 @@ def extent(array: Any) -> tuple[int, int]:
 
 
 def overlap(a: Any, b: Any) -> bool:
-    """Tell whether the memory of two CuPy arrays may overlap (addresses are unique among devices)."""
+    """Return whether the memory of two CuPy arrays may overlap (addresses are unique among devices)."""
     (a_low, a_high), (b_low, b_high) = extent(a), extent(b)
     return a_low < b_high and b_low < a_high
 
 
 def same_layout(a: Any, b: Any) -> bool:
-    """Tell whether equal indices of two CuPy arrays are the same element."""
+    """Return whether equal indices of two CuPy arrays are the same element."""
     return a.data.ptr == b.data.ptr and a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides

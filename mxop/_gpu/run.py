@@ -107,14 +107,14 @@ def _all_ready(found: Sequence[launch.Ready | None], place: int) -> Any:
 
 
 def _lie_apart(inputs: Sequence[Any], outputs: Sequence[Any], reqs: Sequence[int], ways: int) -> bool:
-    """Tell whether outputs can be written where they lie."""
+    """Return whether outputs can be written where they lie."""
     work = results.work_for(inputs, list(outputs), list(reqs), ways)
     return all(a is b for a, b in zip(work, outputs, strict=True))
 
 
 def prepared_formula(name: str, formula: Formula, values: Sequence[float], inputs: Sequence[Any], outputs: Sequence[Any],
                      reqs: Sequence[int], compute: int | None = None) -> Any:  # fmt: skip
-    """Return the prepared call of a formula on arrays of one device; None where an output lies over an input."""
+    """Return the prepared call of a formula on arrays of one device; None where an output overlaps an input."""
     if not _lie_apart(inputs, outputs, reqs, results.Ways.SAME_PLACE | results.Ways.ADDS):
         return None
     if compute is None:

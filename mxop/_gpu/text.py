@@ -190,7 +190,7 @@ class ElementwiseText:
         return identifier(self.name)
 
     def _copies(self) -> bool:
-        """Tell whether the result is the input, bit by bit."""
+        """Return whether the result is the input, bit by bit."""
         alone = len(self.roots) == 1 and self.roots[0].kind == "input" and self.reqs == (REQ_WRITE,)
         return alone and self.in_types == self.out_types and self.roots[0].label not in keys_of(self.roots)
 

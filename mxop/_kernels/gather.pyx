@@ -131,7 +131,7 @@ cdef void locate(const index_t* index, Py_ssize_t count, int64_t size, int mode,
 
 
 cdef bint all_within(const Py_ssize_t* place, Py_ssize_t count, Py_ssize_t size) noexcept nogil:
-    """Tell whether all places exist."""
+    """Return whether all places exist."""
     cdef bint beyond = False
     cdef Py_ssize_t k
     for k in range(count):
@@ -379,7 +379,7 @@ cdef char kind_of(int dtype):
 
 
 def reads(int dtype):
-    """Tell whether a type can be that of indices, and be added up."""
+    """Return whether a type can be that of indices, and be added up."""
     return kind_of(dtype) != c"h"
 
 

@@ -125,7 +125,7 @@ def _apart(root: Expr) -> Expr:
 
 
 def _whole(root: Expr) -> bool:
-    """Tell whether a formula is worth a loop of its own."""
+    """Return whether a formula is worth a loop of its own."""
     calls = [n for n in walk([root]) if n.kind == CALL]
     apart = {*WIDE["float"], *WIDE["double"], *DRAWS} - _EXACT
     special = any(TABLE[n.label].guard == "range" or n.label in apart for n in calls)
@@ -294,7 +294,7 @@ _CHEAP = {"add": "({0} + {1})", "sub": "({0} - {1})", "mul": "({0} * {1})", "squ
 
 
 def _summed(root: Expr, calls: list) -> bool:
-    """Tell whether sums are taken of it: squares, products, magnitudes, and what is a number."""
+    """Return whether sums are taken of it: squares, products, magnitudes, and what is a number."""
     chosen = root.label == "where" and root.args[0].label == "isnan"
     return (
         (chosen or root.label in ("square", "mul", "abs")) and len(calls) <= 2 and all(c.name in _CHEAP for c in calls)

@@ -88,7 +88,7 @@ def in_use():
 
 
 def has_instruction(str name, int ctype):
-    """Tell whether there is an instruction of this name for a compute type."""
+    """Return whether there is an instruction of this name for a compute type."""
     return instruction(name, ctype) != NULL
 
 

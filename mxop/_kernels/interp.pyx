@@ -26,7 +26,7 @@ from .instruction_sets import has_instruction
 
 BLOCK_BYTES = 8192
 cdef enum:
-    ASKED_AHEAD = 3072      # bytes from the beginning of a block to what is fetched while its results go past the caches
+    ASKED_AHEAD = 3072      # prefetch distance in bytes, from the beginning of a block whose results are written by non-temporal stores
     TINY_BYTES = 8192       # its temporaries
     LEAST_BLOCK = 1024      # bytes of one of them, unless the call has less
     TINY_REGISTERS = 24
@@ -60,7 +60,7 @@ cdef Py_ssize_t _stream_costly = max(48 << 20, _cache // 10)
 # ---- settings -------------------------------------------------------------------------------------------------------------
 
 def tune(parallel_bytes=None, stream_bytes=None, block_bytes=None):
-    """Set the sizes from which threads, and stores past the caches (of what is moved, computed, costly), are used; return all."""
+    """Set the sizes from which on threads, and non-temporal stores (of copies, computed and costly results), are used; return all."""
     global _stream_bytes, _stream_computed, _stream_costly, BLOCK_BYTES
     if block_bytes is not None:
         BLOCK_BYTES = block_bytes
@@ -74,7 +74,7 @@ def tune(parallel_bytes=None, stream_bytes=None, block_bytes=None):
 
 
 cdef bint streams(Py_ssize_t nbytes) noexcept nogil:
-    """Tell whether results go past the caches, for half of what is read and written."""
+    """Return whether non-temporal stores are used, for half of the bytes read and written."""
     return nbytes >= _stream_bytes
 
 
@@ -264,7 +264,7 @@ cdef class Program:
         return length
 
     cdef bint clobbers(self, int output, int input_) noexcept nogil:
-        """Tell whether an output that lies where an input does is written before that was read for the last time."""
+        """Return whether an output that lies where an input does is written before that was read for the last time."""
         cdef int i, last = -1, first = self.n_steps
         cdef StepC* step
         for i in range(self.n_steps):
@@ -298,7 +298,7 @@ cdef class Program:
                 (<long long*>buffer)[i] = v.i
 
     cdef bint takes_halves(self, const Operand* inputs, const Operand* output) noexcept nogil:
-        """Tell whether the program is one instruction on plain arrays of float16."""
+        """Return whether the program is one instruction on plain arrays of float16."""
         cdef int k
         if self.n_steps != 1 or self.n_outputs != 1 or self.ctype != 0 or not 0 < self.n_inputs <= 3:
             return False
@@ -564,7 +564,7 @@ cdef class Program:
         return NULL if self.run_steps(length, registers, scalars, total, ahead) else registers[self.n_inputs]
 
     cdef bint is_tiny(self, Py_ssize_t n) noexcept:
-        """Tell whether so many elements are few enough for :meth:`run_tiny`, and the program has room there."""
+        """Return whether so many elements are few enough for :meth:`run_tiny`, and the program has room there."""
         cdef Py_ssize_t size = (n * self.itemsize + 63) & ~63, kept = self.n_registers - self.n_inputs - self.n_outputs
         if (size > GIL_BYTES or self.n_registers > TINY_REGISTERS or self.n_scalars > 16
                 or min(size, <Py_ssize_t>LEAST_BLOCK) * kept > TINY_BYTES):
@@ -572,7 +572,7 @@ cdef class Program:
         return size <= LEAST_BLOCK or size * (1 + self.n_steps // 2 + 2 * self.n_costly) < 2 * team.PARALLEL_BYTES  # else threads help
 
     cdef bint takes_plain(self, const Operand* operands) noexcept:
-        """Tell whether operands, inputs and then outputs, are what :meth:`run_tiny` takes."""
+        """Return whether operands, inputs and then outputs, are what :meth:`run_tiny` takes."""
         cdef int k
         for k in range(self.n_inputs + self.n_outputs):
             if not operands[k].contiguous or operands[k].dtype != self.ctype or (k < self.n_inputs and self.keys[k]):

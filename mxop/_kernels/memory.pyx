@@ -340,7 +340,7 @@ def set_elsewhere(bint elsewhere):
 
 
 cdef bint is_elsewhere() noexcept:
-    """Tell whether the default device of this thread is another than the first CPU."""
+    """Return whether the default device of this thread is another than the first CPU."""
     return mx_elsewhere
 
 

@@ -25,7 +25,7 @@ cdef enum:
     SHORT = 16              # elements in a row: less are slow to copy row by row
     WIDE = 64               # bytes of a row that is an element
     FEWER = 4               # such elements in a row
-    STREAMED = 512          # bytes of a row that is worth going past the caches
+    STREAMED = 512          # bytes of a row from which on non-temporal stores are used
     PIECE = 64              # elements of any size that fill lines
     SEVERAL = 1 << 19       # and from which on one thread, too, has several tasks
     FEW = 256               # elements that are done before a plan for them were made
@@ -122,7 +122,7 @@ cdef int nearest(const Plan* plan) noexcept nogil:
 
 
 cdef bint transposes(const Plan* plan) noexcept nogil:
-    """Tell whether neighbours in the target come from far apart, while others in the source are near."""
+    """Return whether neighbours in the target come from far apart, while others in the source are near."""
     return plan.froms[0] != 0 and distance(plan.froms[nearest(plan)]) < distance(plan.froms[0])
 
 

@@ -34,7 +34,7 @@ cdef void collapse(Operand* operand, int ndim, const Py_ssize_t* shape, const Py
 
 
 cdef bint was_read(const Operand* output, const Operand* inputs, int n) noexcept nogil:
-    """Tell whether an output lies where an input does, so that it is in the cache when it is written."""
+    """Return whether an output lies where an input does, so that it is in the cache when it is written."""
     cdef int k
     for k in range(n):
         if inputs[k].data == output.data and inputs[k].contiguous and inputs[k].dtype == output.dtype:
@@ -116,7 +116,7 @@ cdef const char* block_in_place(const Operand* operand, int ctype, Py_ssize_t st
 
 
 cdef bint converts(const Operand* outputs, int n, int ctype) noexcept nogil:
-    """Tell whether some results are of another type than what is computed, as float16 is."""
+    """Return whether some results are of another type than what is computed, as float16 is."""
     cdef int k
     for k in range(n):
         if outputs[k].dtype != ctype:
@@ -125,7 +125,7 @@ cdef bint converts(const Operand* outputs, int n, int ctype) noexcept nogil:
 
 
 cdef bint is_value(const Operand* operand) noexcept nogil:
-    """Tell whether elements come in long rows, each of one number."""
+    """Return whether elements come in long rows, each of one number."""
     return (not operand.contiguous and operand.ndim > 0 and operand.strides[operand.ndim - 1] == 0
             and operand.shape[operand.ndim - 1] >= MANY)
 

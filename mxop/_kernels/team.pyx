@@ -87,12 +87,12 @@ def get_num_threads():
 
 
 def has_openmp():
-    """Tell whether the package was built with OpenMP."""
+    """Return whether the package was built with OpenMP."""
     return bool(mx_openmp())
 
 
 def times_told():
-    """Return how often this thread told its helpers to stay off its core; -1 where none is told."""
+    """Return how often this thread kept its helpers off its own core; -1 where the system does not allow it."""
     return mx_times_told()
 
 
@@ -118,7 +118,7 @@ cdef int threads_of(int most, Py_ssize_t parts) noexcept nogil:
 
 
 cdef bint is_small(Py_ssize_t nbytes) noexcept nogil:
-    """Tell whether work on so many bytes is best cut into one piece for each thread."""
+    """Return whether work on so many bytes is best cut into one piece for each thread."""
     return nbytes < SMALL * PARALLEL_BYTES
 
 

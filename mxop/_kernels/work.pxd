@@ -10,7 +10,7 @@ cdef class Finish:
     cdef char* scalars
     cdef Py_ssize_t block, room     # elements at a time, and bytes of scratch memory that each thread needs for them
     cdef Py_ssize_t itemsize        # of the result
-    cdef bint past                  # what is computed goes past the caches
+    cdef bint past                  # results are written by non-temporal stores
     cdef const char* result         # in a run: where the result begins; which inputs are it, as bits; whether an output takes its place
     cdef unsigned read
     cdef bint replaces

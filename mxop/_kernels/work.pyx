@@ -73,7 +73,7 @@ cdef class Work:
         raise NotImplementedError(type(self).__name__)
 
     cdef bint finishes(self, bint costly) noexcept:
-        """Tell whether a formula had better be computed of parts of a large result as soon as they are done."""
+        """Return whether a formula had better be computed of parts of a large result as soon as they are done."""
         return False
 
     cdef int run_finishing(self, char** data, int threads, Finish finish) except -1:

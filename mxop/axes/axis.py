@@ -103,7 +103,7 @@ class Axis:
         return self.name == "C"
 
     def has_role(self, role: AxisRole) -> bool:
-        """Tell whether the axis has a role."""
+        """Return whether the axis has a role."""
         return role in self.roles or _ROLE_OF_NAME.get(self.name) is role
 
     def add_role(self, role: AxisRole) -> Axis:
@@ -384,19 +384,19 @@ class Axes:
         return self._hash
 
     def is_sub_set(self, other: Any) -> bool:
-        """Tell whether all these axes are among `other`, in any order."""
+        """Return whether all these axes are among `other`, in any order."""
         return set(self._axes) <= set(make_axes(other))
 
     def is_super_set(self, other: Any) -> bool:
-        """Tell whether all axes of `other` are among these, in any order."""
+        """Return whether all axes of `other` are among these, in any order."""
         return set(self._axes) >= set(make_axes(other))
 
     def is_equal_set(self, other: Any) -> bool:
-        """Tell whether both are the same axes, in any order."""
+        """Return whether both are the same axes, in any order."""
         return set(self._axes) == set(make_axes(other))
 
     def is_not_equal_set(self, other: Any) -> bool:
-        """Tell whether the axes differ by more than order."""
+        """Return whether the axes differ by more than order."""
         return not self.is_equal_set(other)
 
     def __repr__(self) -> str:

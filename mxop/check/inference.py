@@ -77,7 +77,7 @@ def _complete(case: Case, ins: list, outs: Sequence, true_ins: list, true_outs: 
 
 
 def _valid(case: Case, ins: list, outs: Sequence) -> bool:
-    """Tell whether these complete input shapes give these outputs, too."""
+    """Return whether these complete input shapes give these outputs, too."""
     if any(s is None or None in s for s in ins):
         return False
     try:
@@ -142,7 +142,7 @@ _OTHERS = [dtypes.CODES[name] for name in ("float32", "float64", "float16", "int
 
 
 def _gives(case: Case, ins: list[int], outs: Sequence[int]) -> bool:
-    """Tell whether inputs of these types give outputs of those."""
+    """Return whether inputs of these types give outputs of those."""
     try:
         return list(case.op.infer_type(case.attrs, list(ins), [dtypes.UNKNOWN] * len(outs))[1]) == list(outs)
     except MXNetError:

@@ -150,7 +150,7 @@ def _expected(x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def _agree(found: np.ndarray, expected: np.ndarray, scale: np.ndarray) -> bool:
-    """Tell whether values agree to a few roundings of the largest term, or are neither of them finite."""
+    """Return whether values agree to a few roundings of the largest term, or are neither of them finite."""
     with np.errstate(all="ignore"):
         expected = expected.astype(found.dtype)
         near = np.abs(found - expected) <= 8 * np.finfo(found.dtype).eps * scale

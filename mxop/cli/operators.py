@@ -19,7 +19,7 @@ def family_of(op: Operator) -> str:
 
 
 def is_of(op: Operator, package: plugins.Package | None) -> bool:
-    """Tell whether an operator belongs to a package; None is mxop."""
+    """Return whether an operator belongs to a package; None is mxop."""
     return op.module.startswith(_BUILT_IN) if package is None else package.has(op.module)
 
 

@@ -16,7 +16,7 @@ _POINTS = 4000
 
 
 def available() -> bool:
-    """Tell whether pictures can be drawn."""
+    """Return whether pictures can be drawn."""
     return find_spec("matplotlib") is not None
 
 

@@ -55,7 +55,7 @@ class Features(OrderedDict):
         return str(list(self.values()))
 
     def is_enabled(self, feature_name: str) -> bool:
-        """Tell whether a feature is on."""
+        """Return whether a feature is on."""
         name = feature_name.upper()
         if name not in self:
             raise OpLookupError(

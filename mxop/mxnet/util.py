@@ -19,7 +19,7 @@ from ..support.shape_mode import numpy_shape, set_numpy_shape
 
 
 def is_np_shape() -> bool:
-    """Tell whether shapes have NumPy's meaning."""
+    """Return whether shapes have NumPy's meaning."""
     return numpy_shape()
 
 
@@ -119,7 +119,7 @@ def run_within(scope: Callable[[], Any], func: Any, who: str) -> Any:
 
 
 def is_np_array() -> bool:
-    """Tell whether layers make ``mx.np`` arrays; there are none."""
+    """Return whether layers make ``mx.np`` arrays; there are none."""
     return False
 
 
@@ -139,7 +139,7 @@ class _NotImplementedOptionError(MXNetError, NotImplementedError):
 
 
 def np_ufunc_legal_option(key: str, value: Any) -> bool:
-    """Tell whether NumPy's elementwise functions take a keyword with a value.
+    """Return whether NumPy's elementwise functions take a keyword with a value.
 
     Examples
     --------

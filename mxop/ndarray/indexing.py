@@ -35,7 +35,7 @@ def _items(x: NDArray, key: Any) -> tuple:
 
 
 def _basic(items: tuple) -> bool:
-    """Tell whether a key holds nothing but integers, slices, None and ``...``."""
+    """Return whether a key holds nothing but integers, slices, None and ``...``."""
     for item in items:
         kind = type(item)
         if not (kind is int or kind is slice or item is None or item is Ellipsis) and (
@@ -417,7 +417,7 @@ def _recorded_assign(x: NDArray, items: tuple, value: NDArray) -> None:
 
 
 def _distinct(x: NDArray, items: tuple, arrays: list) -> bool:
-    """Tell whether a key with arrays names every element at most once."""
+    """Return whether a key with arrays names every element at most once."""
     xp = _memory(x)[1]
     places = xp.arange(x.size).reshape(x.shape)
     rest = iter([_memory(a)[0] for a in arrays])
@@ -437,7 +437,7 @@ def iterate(x: NDArray):
 
 
 def contains(x: NDArray, value: Any) -> bool:
-    """Tell whether an element equals a value, as NumPy does."""
+    """Return whether an element equals a value, as NumPy does."""
     memory = x.asnumpy()
     with translated("NDArray.__contains__"):
         return bool((memory == (value.asnumpy() if isinstance(value, Dense) else value)).any())

@@ -20,7 +20,7 @@ _PLAIN = (int, float)
 
 
 def _of_arrays(name: str, params: dict[str, Any], kind: type, many: bool = True) -> bool:
-    """Tell whether the parameters are arrays (or symbols); they are all such, or all numbers."""
+    """Return whether the parameters are arrays (or symbols); they are all such, or all numbers."""
     for value in params.values():
         if type(value) not in _PLAIN:
             break

@@ -94,7 +94,7 @@ class Aot(Body):
         self._checked(self._called(described, pointers, extra, _stream() if gpu else None))
 
     def _device(self, arrays: Sequence[Any]) -> bool:
-        """Tell whether a call is on the GPU, after a check that the library is for it."""
+        """Return whether a call is on the GPU, after a check that the library is for it."""
         gpu = on_gpu(arrays)
         if gpu and not (self._cuda or self.for_gpu):
             raise DeviceError(f"{self._who}: its inputs are on a GPU, but it is a library for the CPU; move them, or give an "

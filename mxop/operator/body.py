@@ -88,5 +88,5 @@ def underived(who: str, reason: str, cure: str) -> MXNetError:
 
 
 def on_gpu(arrays: Sequence[Any]) -> bool:
-    """Tell whether a call's arrays are on a GPU."""
+    """Return whether a call's arrays are on a GPU."""
     return any(a._gpu is not None for a in arrays)

@@ -178,7 +178,7 @@ class Outputs:
 
 
 def _is_function(value: Any) -> bool:
-    """Tell whether a value is to be called with the inputs; np.float32 is not."""
+    """Return whether a value is to be called with the inputs; np.float32 is not."""
     return callable(value) and not isinstance(value, type)
 
 

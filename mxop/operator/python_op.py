@@ -72,7 +72,7 @@ class PythonOp:
         return ["data"]
 
     def need_top_grad(self) -> bool:
-        """Tell whether ``backward`` reads the gradients of the outputs."""
+        """Return whether ``backward`` reads the gradients of the outputs."""
         return self.need_top_grad_
 
 

@@ -49,7 +49,7 @@ class Trace:
         self.begun = True
 
     def _goes_on(self) -> bool:
-        """Tell whether the file that was begun is still there."""
+        """Return whether the file that was begun is still there."""
         self.begun = self.begun and os.path.isfile(self.path) and os.path.getsize(self.path) > len(_HEAD + _FOOT)
         if not self.begun:
             self._known.clear()

@@ -15,7 +15,7 @@ from types import ModuleType
 
 
 def compiled(folder: str) -> bool:
-    """Tell whether a package folder holds the compiled modules for this interpreter."""
+    """Return whether a package folder holds the compiled modules for this interpreter."""
     return any(os.path.exists(os.path.join(folder, "_kernels", f"interp{suffix}")) for suffix in EXTENSION_SUFFIXES)
 
 

@@ -145,7 +145,7 @@ def type_of(code: int) -> Any:
 
 
 def has_bfloat16() -> bool:
-    """Tell whether bfloat16 arrays can be made on this machine."""
+    """Return whether bfloat16 arrays can be made on this machine."""
     if "ml_dtypes" in sys.modules:
         return True
     import importlib.util

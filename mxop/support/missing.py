@@ -74,7 +74,7 @@ def error(
 
 
 def is_elsewhere(path: str, module: str) -> bool:
-    """Tell whether mxop has a name of MXNet's, in another module than the one where it was looked for.
+    """Return whether mxop has a name of MXNet's, in another module than the one where it was looked for.
 
     Examples
     --------

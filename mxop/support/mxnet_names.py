@@ -39,7 +39,7 @@ def _pairs(section: str) -> dict[str, str]:
 
 
 def is_operator(name: str) -> bool:
-    """Tell whether MXNet registers an operator under this name.
+    """Return whether MXNet registers an operator under this name.
 
     Examples
     --------

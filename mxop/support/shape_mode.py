@@ -19,7 +19,7 @@ used: list[bool] = []  # empty until then
 
 
 def numpy_shape() -> bool:
-    """Tell whether shapes have NumPy's meaning in this thread."""
+    """Return whether shapes have NumPy's meaning in this thread."""
     return mode.numpy
 
 

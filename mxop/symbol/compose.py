@@ -18,12 +18,12 @@ from .json_format import _INITIALIZERS as INITIALIZERS
 
 
 def hidden(key: str) -> bool:
-    """Tell whether an attribute is for the framework: ``__init__``, ``lr_mult``..."""
+    """Return whether an attribute is for the framework: ``__init__``, ``lr_mult``..."""
     return key in HIDDEN_KEYS or (key.startswith("__") and key.endswith("__"))
 
 
 def is_attribute(op: Operator, key: str) -> bool:
-    """Tell whether a string of a node is an attribute rather than a parameter.
+    """Return whether a string of a node is an attribute rather than a parameter.
 
     All are where the operator has no parameters, as MXNet's scopes and files have them.
     """

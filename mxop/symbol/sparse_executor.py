@@ -238,23 +238,23 @@ class SparseExecutor:
 
 
 def is_sparse(array: Any) -> bool:
-    """Tell whether an array, or None, is sparse."""
+    """Return whether an array, or None, is sparse."""
     return hasattr(array, "_history")
 
 
 def stands(array: Any) -> bool:
-    """Tell whether autograd recorded where an array, dense or sparse, came from."""
+    """Return whether autograd recorded where an array, dense or sparse, came from."""
     at = array._history if is_sparse(array) else array
     return at is not None and tape.tracked(at)
 
 
 def makes_sparse(node: Node) -> bool:
-    """Tell whether a node makes sparse arrays of dense ones."""
+    """Return whether a node makes sparse arrays of dense ones."""
     return node.op is not None and node.op.name == "cast_storage" and node.attrs["stype"] != "default"
 
 
 def looks_up(node: Node, tables: set[Node]) -> bool:
-    """Tell whether a node looks rows up in one of these variables, and gives it a gradient of few rows."""
+    """Return whether a node looks rows up in one of these variables, and gives it a gradient of few rows."""
     return (
         node.op is not None
         and node.op.name == "Embedding"

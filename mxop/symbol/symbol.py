@@ -464,7 +464,7 @@ def create(op: Operator, hint: str, inputs: Sequence[Any], params: dict[str, Any
 
 
 def among(values: Iterable[Any]) -> bool:
-    """Tell whether arguments of a call hold a symbol, also in a list."""
+    """Return whether arguments of a call hold a symbol, also in a list."""
     return any(isinstance(v, Symbol) or (isinstance(v, (list, tuple)) and among(v)) for v in values)
 
 

@@ -31,12 +31,12 @@ def gen_buckets_probs_with_ppf(ppf: Callable[[float], float], nbuckets: int) -> 
 
 
 def mean_check(generator: Callable[[int], Any], mu: float, sigma: float, nsamples: int = 1000000) -> bool:
-    """Tell whether the mean of samples is within three of its standard deviations of `mu`."""
+    """Return whether the mean of samples is within three of its standard deviations of `mu`."""
     return bool(abs(_drawn(generator, nsamples).mean() - mu) < 3 * sigma / np.sqrt(nsamples))
 
 
 def var_check(generator: Callable[[int], Any], sigma: float, nsamples: int = 1000000) -> bool:
-    """Tell whether the variance of normal samples is within three of its standard deviations of ``sigma**2``."""
+    """Return whether the variance of normal samples is within three of its standard deviations of ``sigma**2``."""
     away = _drawn(generator, nsamples).var(ddof=1) - sigma**2
     return bool(abs(away) < 3 * np.sqrt(2 * sigma**4 / (nsamples - 1)))
 

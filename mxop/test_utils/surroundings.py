@@ -20,22 +20,22 @@ class DownloadError(MXNetError, NotImplementedError):
 
 
 def is_cd_run() -> bool:
-    """Tell whether a job of continuous delivery runs this."""
+    """Return whether a job of continuous delivery runs this."""
     return os.environ.get("CD_JOB") == "1"
 
 
 def is_aarch64_run() -> bool:
-    """Tell whether the machine is a 64-bit ARM."""
+    """Return whether the machine is a 64-bit ARM."""
     return platform.machine() == "aarch64"
 
 
 def has_tvm_ops() -> bool:
-    """Tell whether operators are made by TVM; none is."""
+    """Return whether operators are made by TVM; none is."""
     return Features().is_enabled("TVM_OP")
 
 
 def is_op_runnable() -> bool:
-    """Tell whether operators run on the current device."""
+    """Return whether operators run on the current device."""
     return not current_context().is_gpu or Features().is_enabled("CUDA")
 
 

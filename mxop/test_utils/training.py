@@ -29,7 +29,7 @@ class DummyIter(io.DataIter):
 
 
 def same_symbol_structure(sym1: Any, sym2: Any) -> bool:
-    """Tell whether two symbols have the same operators in the same order."""
+    """Return whether two symbols have the same operators in the same order."""
     first, second = ([node["op"] for node in json.loads(s.tojson())["nodes"]] for s in (sym1, sym2))
     return first == second
 

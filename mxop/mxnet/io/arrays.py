@@ -16,7 +16,7 @@ _LAST = ("pad", "discard", "roll_over")
 
 
 def _is_sparse(data: Any) -> bool:
-    """Tell whether data are sparse, of mxop or of SciPy."""
+    """Return whether data are sparse, of mxop or of SciPy."""
     return isinstance(data, nd.sparse.BaseSparseNDArray) or hasattr(type(data), "tocsr")
 
 

@@ -192,7 +192,7 @@ class Optimizer:
         return copy, state
 
     def _mixed(self, weight: Any) -> bool:
-        """Tell whether a weight, or the first of some, has a float32 copy."""
+        """Return whether a weight, or the first of some, has a float32 copy."""
         first = weight[0] if isinstance(weight, (list, tuple)) else weight
         return self.multi_precision and first.dtype == np.float16
 

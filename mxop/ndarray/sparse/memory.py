@@ -21,7 +21,7 @@ def scipy_sparse() -> Any:
 
 
 def on_gpu(part: Any) -> bool:
-    """Tell whether an array is CuPy's."""
+    """Return whether an array is CuPy's."""
     return not isinstance(part, np.ndarray)
 
 

@@ -97,7 +97,7 @@ def _written(found: Any, out: Any, name: str) -> Any:
 
 
 def _left_out(name: str, args: tuple) -> bool:
-    """Tell whether a rule is one for csr matrices in the memory of the CPU, and one is on a GPU."""
+    """Return whether a rule is one for csr matrices in the memory of the CPU, and one is on a GPU."""
     return name in _ON_CPU and any(isinstance(a, CSRNDArray) and on_gpu(a._values) for a in leaves(args))
 
 

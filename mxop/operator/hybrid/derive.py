@@ -135,7 +135,7 @@ class _Gradient(ir.Builder):
         return found
 
     def stays(self, v: Variable) -> bool:
-        """Tell whether the gradient of an output stays what is given: elements get one value, to which others are added."""
+        """Return whether the gradient of an output stays what is given: elements get one value, to which others are added."""
         stores = [s for s in ir.assignments(self.body) if s.variable is v]
         first, *rest = stores or [None]
         read = [a for s in ir.statements(self.body) for a in ir.loads(*ir.other_than_sum(s)) if variable_of(a) is v]
@@ -146,7 +146,7 @@ class _Gradient(ir.Builder):
         return {s.target for s in rest} <= {first.target} and self.apart(first)
 
     def apart(self, store: Assign) -> bool:
-        """Tell whether an assignment gives each element a value only once."""
+        """Return whether an assignment gives each element a value only once."""
         around = [s for s in ir.statements(self.body) if isinstance(s, For) and store in ir.statements(s.body)]
         return all(told_apart([store.target], s, ir.changing(s.body)) for s in around)
 
@@ -254,7 +254,7 @@ class _Gradient(ir.Builder):
             self.pull(value, head)
 
     def flows(self, e: Expr) -> bool:
-        """Tell whether a gradient flows into an expression."""
+        """Return whether a gradient flows into an expression."""
         return bool(names_in(e) & self.active) and self.types.of(e) in ir.FLOATS
 
     def pull(self, e: Expr, head: Expr) -> None:

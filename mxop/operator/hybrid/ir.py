@@ -270,7 +270,7 @@ def assignments(block: Iterable[Statement]) -> list[Assign]:
 
 
 def adds(s: Statement) -> bool:
-    """Tell whether a statement adds to what it assigns, as ``x[i] += value`` and ``x[i] -= value`` do."""
+    """Return whether a statement adds to what it assigns, as ``x[i] += value`` and ``x[i] -= value`` do."""
     return isinstance(s, Assign) and s.value.label in ("add", "sub") and s.value.args[0] is s.target
 
 

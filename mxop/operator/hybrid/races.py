@@ -48,7 +48,7 @@ def written_whole(routine: Routine) -> set[Variable]:
 
 
 def _assigns_all(body: Sequence[Statement], v: Variable, around: Mapping[Expr, tuple[Expr, ...]]) -> bool:
-    """Tell whether the first statement that names a tensor does nothing else with it than assign all elements."""
+    """Return whether the first statement that names a tensor does nothing else with it than assign all elements."""
     s = next((s for s in body if v in ir.accesses([s])), None)
     if s is None or len(set(ir.accesses([s])[v])) > 1:
         return False
@@ -77,7 +77,7 @@ def _conflicts(loop: For, scopes: Scopes) -> Iterator[tuple[Assign, str]]:
 
 
 def told_apart(places: list[Expr], loop: For, own: set[Variable]) -> bool:
-    """Tell whether different iterations name different elements in these places, whatever else happens."""
+    """Return whether different iterations name different elements in these places, whatever else happens."""
     if len({len(a.args) for a in places}) > 1:
         return False
     indices = zip(*(a.args[1:] for a in places))
@@ -85,7 +85,7 @@ def told_apart(places: list[Expr], loop: For, own: set[Variable]) -> bool:
 
 
 def _injective(index: Expr, loop: For, own: set[Variable]) -> bool:
-    """Tell whether different iterations give different values, whatever the loops inside do."""
+    """Return whether different iterations give different values, whatever the loops inside do."""
     if _slope(index, loop.variable, own):
         return True
     if index.label != "add":
@@ -108,7 +108,7 @@ def _slope(index: Expr, variable: Variable, own: set[Variable]) -> int | None:
 
 
 def _digit(digit: Expr, size: Expr, loop: For, own: set[Variable]) -> bool:
-    """Tell whether a variable runs through ``range(size)``, or a part of it, inside the loop."""
+    """Return whether a variable runs through ``range(size)``, or a part of it, inside the loop."""
     if names_in(size) & (own | {loop.variable}):
         return False
     for s in ir.statements(loop.body):
@@ -141,12 +141,12 @@ def never_read_before(body: Sequence[Statement]) -> set[Assign]:
 
 
 def _stored(s: Statement, e: Expr) -> bool:
-    """Tell whether an expression of a statement is the element that it assigns, whose indices are all that is read."""
+    """Return whether an expression of a statement is the element that it assigns, whose indices are all that is read."""
     return isinstance(s, Assign) and e is s.target and not loads(*e.args[1:])
 
 
 def _after(read: Expr, loops: tuple[For, ...], k: int, place: Expr, around: tuple[For, ...], at: int) -> bool:
-    """Tell whether an element that is read in one place, and stored in another, is always stored before it is read."""
+    """Return whether an element that is read in one place, and stored in another, is always stored before it is read."""
     same = set[Variable]()  # loop variables of which both have the same value
     for loop in [a for a, b in zip(loops, around) if a is b]:
         steps = {_distance(i, j, loop.variable, same) for i, j in zip(read.args[1:], place.args[1:])} - {None}

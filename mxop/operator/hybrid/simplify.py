@@ -99,7 +99,7 @@ class _Simplifier:
         return found
 
     def is_own(self, v: Variable, body: list[Statement], k: int) -> bool:
-        """Tell whether a block alone reads what its k-th statement assigns to a number."""
+        """Return whether a block alone reads what its k-th statement assigns to a number."""
         for s in body[k + 1 :]:
             if isinstance(s, Assign) and s.variable is v:
                 return True
@@ -206,7 +206,7 @@ def _number(e: Expr) -> float | None:
 
 
 def _adds_to_zero(before: list[Statement], s: Statement) -> bool:
-    """Tell whether a statement adds to what the one before it makes zero."""
+    """Return whether a statement adds to what the one before it makes zero."""
     last = before[-1] if before else None
     if not (
         isinstance(last, Assign) and isinstance(s, Assign) and last.target is s.target and _number(last.value) == 0
@@ -264,7 +264,7 @@ def _fused(body: list[Statement]) -> list[Statement]:
 
 
 def _independent(a: Sequence[Statement], b: Sequence[Statement]) -> bool:
-    """Tell whether blocks may change places."""
+    """Return whether blocks may change places."""
     named, written = zip(*(_names(block) for block in (a, b)))
     return not (written[0] & named[1] or written[1] & named[0])
 

@@ -355,7 +355,7 @@ def _times(bounds: Sequence[str]) -> str:
 
 
 def short(e: Expr) -> bool:
-    """Tell whether an expression is a sum of lengths, loop variables and numbers, none of which is large."""
+    """Return whether an expression is a sum of lengths, loop variables and numbers, none of which is large."""
     if e.kind == CALL:
         return e.label == "size" or (e.label in ("add", "sub") and all(map(short, e.args)))
     return e.label.kind == "loop" if e.kind == INPUT else abs(e.label) < 2**31  # type: ignore[union-attr,arg-type]

@@ -61,7 +61,7 @@ def common(kinds: Sequence[str]) -> str:
 
 
 def is_integer(kind: str) -> bool:
-    """Tell whether a type can be an index."""
+    """Return whether a type can be an index."""
     return kind.startswith(("int", "uint"))
 
 
