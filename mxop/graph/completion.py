@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ..formula import Expr, const, substitute, walk
 from ..opdef import Attrs, Operator
-from ..opdef.symbolic import Trace, Values, completing, concrete, no_questions
+from ..opdef.symbolic import Trace, Values, completing, concrete, no_new_guards
 from .fuse import Fused
 from .infer import Known
 from .ir import Entry, Graph, Node
@@ -141,7 +141,7 @@ class NamedNodes:
         return self._all[1]
 
     @cached_property
-    @no_questions()
+    @no_new_guards()
     def _all(self) -> tuple[dict[Node, Node], Known]:
         """The map from nodes, also members of fused nodes, to completed ones; and shapes and types of these."""
         if not isinstance(self._known, Completed):

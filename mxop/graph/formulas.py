@@ -72,7 +72,7 @@ def _constants(op: Elementwise, attrs: Attrs, formula: Formula, code: int) -> di
             if code == dtypes.UNKNOWN and value != int(value):
                 return None
             value = int(value)
-        size = type(value) is SymbolicNumber and value.whole and code in dtypes.FLOATS
+        size = type(value) is SymbolicNumber and value.integral and code in dtypes.FLOATS
         values[param(name, real)] = leaf_of(value) if size else const(value)
     return values
 

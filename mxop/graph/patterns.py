@@ -17,7 +17,7 @@ from .._core import core, plans
 from ..errors import MXNetError, translated
 from ..memo import keep
 from ..opdef import Attrs, Composite, External, Operator
-from ..opdef.symbolic import Guards, SymbolicNumber, Trace, Values, concrete, no_questions, numbers_of
+from ..opdef.symbolic import Guards, SymbolicNumber, Trace, Values, concrete, no_new_guards, numbers_of
 from ..shape_mode import numpy_shape
 from .calls import replayed
 from .completion import Completed, NamedNodes, may_be_completed, with_values
@@ -253,7 +253,7 @@ class Plan(plans.Plan):
         The sizes, and the parameters that are not inputs.
     """
 
-    @no_questions()
+    @no_new_guards()
     def __init__(self, pattern: Pattern, values: Values):
         self.pattern, self.values, self.known = pattern, values, pattern.completed(values)
         self.sought, self.place = pattern.sought, pattern.place
@@ -284,7 +284,7 @@ class Plan(plans.Plan):
             else with_values(pattern.source, pattern.trace, {**(values or {}), **self.values})
         )
 
-    @no_questions()
+    @no_new_guards()
     def prepared_again(self) -> _Ready:
         found = _Ready(self)
         if (found.buffers, found.needed) != (self._first.buffers, self._first.needed):
@@ -324,12 +324,12 @@ class Derivative:
             graph, variables = self._lowered()
             return with_values(graph, pattern.trace, values), variables
         source = with_values(pattern.source, pattern.trace, {n: values[n] for n in pattern.trace.sizes})
-        with pattern.trace.asking_more() as guards:
+        with pattern.trace.more_guards() as guards:
             lowered = pattern.lower(self.absent, source, self.first.specs)
-        known = pattern.guards.asked
+        known = pattern.guards.answers
         if any(
             text not in known and not all(n.names <= values.keys() for n in numbers)
-            for text, (_, numbers) in guards.asked.items()
+            for text, (_, numbers) in guards.answers.items()
         ):
             raise MXNetError("a gradient rule compares parameters only if some outputs have no head gradient")
         again: Graph = lowered.again  # type: ignore[assignment]
@@ -372,7 +372,7 @@ class Derivative:
         first = self.first.pattern
         trace, described = first.trace, self.described()
         try:
-            with trace.asking_more() as guards:  # type: ignore[union-attr]
+            with trace.more_guards() as guards:  # type: ignore[union-attr]
                 graph, variables = self._lowered()
                 outputs = [(first.known.shape(e), first.known.dtype(e)) for e in first.graph.outputs]
                 symbolic = (*first.specs, *(outputs[k] for k in range(len(self.first.outputs)) if k not in self.absent))

@@ -1,8 +1,8 @@
 """Row steps: a node as a formula on the elements of rows, or as a reduction of each row.
 
 Rows are the leading dimensions of a shape, or of a permuted shape, as when the channels of images are put first.  Operators of
-gradients are row steps too: ``_unbroadcast`` can be a sum of each row, and ``_broadcast_reduced``, which repeats a value of each
-row for its elements, is a formula.
+gradients are row steps too: ``_unbroadcast`` can be a sum of each row, and ``_broadcast_reduced``, which repeats a value
+of each row for its elements, is a formula.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .infer import Known
 from .ir import Entry, Graph, Node
 from .traits import strided
 
-#: Fewest rows, most bytes of one row of one array, and fewest elements of a contiguous part of a permuted row.  Rows larger than
-#: the caches are read again for each stage, but values between stages of formulas are never written to memory.
+#: Fewest rows, most bytes of one row of one array, and fewest elements of a contiguous part of a permuted row.  Rows larger
+#: than the caches are read again for each stage, but values between stages of formulas are never written to memory.
 FEWEST_ROWS, LONGEST_ROW, SHORTEST_PART = 16, 16 << 20, 32
 #: Least and most elements of rows that are added up: their sums, in float64, should fit in a cache.
 SHORTEST_SUMS, LONGEST_SUMS = 64, 16384

@@ -10,7 +10,7 @@ from .. import dtypes
 from .._core import core
 from ..errors import MXNetError, fitting, translated
 from ..opdef import External, contiguous_strides, registry
-from ..opdef.symbolic import no_questions
+from ..opdef.symbolic import no_new_guards
 from .assignment import Assign
 from .constants import is_literal, is_small
 from .fuse import Fused
@@ -74,7 +74,7 @@ def allocate(shape: tuple[int | None, ...], code: int, like: Any = None) -> Any:
     return core.empty(shape, code)
 
 
-@no_questions()
+@no_new_guards()
 def build(
     phases: Sequence[Phase],
     known: Known,

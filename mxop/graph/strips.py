@@ -6,7 +6,7 @@ gradient of a layer normalization, which broadcasts sums over rows back to the r
 normalization is one if its channels are seen as rows.
 
 A row kernel is a region of nodes over the same rows: the leading dimensions that no reduction of the region removes, or
-another dimension that is permuted to the front.  :mod:`.rowwise` analyses nodes, :mod:`.stages` writes a region as one operator.
+another dimension that is permuted to the front.  :mod:`.rowwise` analyzes nodes; :mod:`.stages` writes a region as an operator.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from ..opdef import External
-from ..opdef.symbolic import Trace, Values, concrete, no_questions
+from ..opdef.symbolic import Trace, Values, concrete, no_new_guards
 from ..shape_mode import mode as shape_mode
 from .assignment import Assign
 from .completion import NamedNodes, may_be_completed
@@ -134,7 +134,7 @@ class Structure:
             new[node] = Node(node.op, node.attrs, inputs, f"\0{i}\0", node.strings, i, node.order, control)
         return Graph([(new[n], k) for n, k in self.graph.outputs]), [new[v] for v in self.variables]
 
-    @no_questions()
+    @no_new_guards()
     def completed(self, pattern: Pattern, values: Values) -> Ready:
         """Return the pattern completed for the sizes of the variables, with the names of this symbol."""
         lowered, known = pattern.lowered, pattern.completed(values)

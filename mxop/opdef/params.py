@@ -209,7 +209,7 @@ def as_shape(value: Any) -> tuple[int | None, ...]:
 def _size(value: Any) -> int:
     if isinstance(value, bool):
         raise TypeError
-    return value if type(value) is SymbolicNumber and value.whole else operator.index(value)
+    return value if type(value) is SymbolicNumber and value.integral else operator.index(value)
 
 
 def _parse_any(value: Any) -> Any:
@@ -376,7 +376,7 @@ class Param:
             if self.kind in _REAL and hasattr(item, "attach_grad") and ask("is_recorded")(item):
                 raise Bad("a number that is not recorded: no gradient would reach this array; make it an input of the "
                           "operator, or pass its value, x.item() or x.detach()")  # fmt: skip
-        symbolic = type(value) is SymbolicNumber and (self.is_number or (self.kind is int and value.whole))
+        symbolic = type(value) is SymbolicNumber and (self.is_number or (self.kind is int and value.integral))
         found = value if symbolic else self.parse_value(value)
         if self.bounds is not None and not self.bounds.low <= found <= self.bounds.high:
             raise Bad(f"a value from {self.bounds.low} to {self.bounds.high}")
