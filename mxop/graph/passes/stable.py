@@ -28,7 +28,7 @@ class Stable(PeepholePass):
     =================================  ================================================
 
     The cross-entropy ``-(t*log(p) + (1-t)*log(1-p))`` of ``p = sigmoid(x)`` and its gradient become finite for every finite
-    ``x``.  The pass runs before gradients are taken, on floating-point data.  NaN gives NaN.  Results agree to rounding where the
+    ``x``.  It runs before gradients are taken, on floating-point data.  NaN gives NaN.  Results agree to rounding where the
     written form neither overflows, underflows nor cancels.
     """
 
