@@ -121,7 +121,7 @@ def refuse_modes(who: str, graph: Graph, sure: bool = False) -> None:
     asking = [n for n in calls if not n.op.repeatable or n.op.spec.has_mode or any(map(has_mode, n.op.bodies))]
     for node in asking or calls[-1:] * sure:
         raise OpValueError(
-            f"{who}: operator {node.op.name} ({node.name!r}) depends on the mode of a run, or draws random numbers, so its "
+            f"{who}: operator {node.op.name} ({node.name!r}) depends on the mode of a run, or draws numbers, so its "
             "gradient belongs to a run: use executor.backward(), or autograd.grad in mx.graph.compiled"
         )
 

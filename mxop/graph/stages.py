@@ -9,7 +9,7 @@ from math import prod
 from typing import Any
 
 from .. import dtypes
-from ..formula import OF_NUMBERS, TABLE, Expr, input_, leaves, substitute, walk
+from ..formula import SCALAR_OPS, TABLE, Expr, input_, leaves, substitute, walk
 from ..opdef import Attrs, Operator, registry
 from .infer import Known
 from .ir import NO_ATTRS, Entry, Node
@@ -233,7 +233,7 @@ class Writer:
         parts = list(walk((self.value[entry],)))
         if not self.long or entry in self.results or len(parts) > MAX_SCALAR:
             return False
-        if any(n.args and n.label not in OF_NUMBERS for n in parts):
+        if any(n.args and n.label not in SCALAR_OPS for n in parts):
             return False
         return all(prod(self._leaf_shape(n)[self.n_rows :]) == 1 for n in parts if n.kind == "input")
 
