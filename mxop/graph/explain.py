@@ -124,7 +124,7 @@ class Explanation:
         nbytes = times * size_of(shape) * dtypes.SIZES[code]
         return Value(value_name(entry), tuple(shape), dtypes.NAMES[code], nbytes, self._places.of(entry))
 
-    # ---- what it says -----------------------------------------------------------------------------------------------
+    # ---- presentation ------------------------------------------------------------------------------------------------
     def __len__(self) -> int:
         return len(self.rows)
 
