@@ -53,7 +53,7 @@ MISTAKES = {
     "the mode as an input": ("@elementwise\ndef test_wrong(x, is_train): return x", "is_train is the mode, and stands after"),
     "a parameter without a type": ("@elementwise\ndef test_wrong(x, *, k=[1]): return x", "'k' needs a type annotation"),
     "an input after the star": ("@elementwise\ndef test_wrong(*, x): return x", "what stands before the star is an input"),
-    "a parameter called name": ("@elementwise\ndef test_wrong(x, *, name: str = 'a'): return x", "can be called name"),
+    "a parameter called name": ("@elementwise\ndef test_wrong(x, *, name: str = 'a'): return x", "no parameter can be named"),
     "a keyword as a name": ("@elementwise(name='lambda', aliases=('test_wrong',))\ndef f(x): return x", "name='lambda' is not"),
     "a name of Python": ("@elementwise(aliases=('__class__',))\ndef test_wrong(x): return x", "'__class__' is that of"),
     "a name that is taken": ("@elementwise(aliases=('exp',))\ndef test_wrong(x): return x", "'exp' is taken by 'exp' of mxop"),

@@ -382,7 +382,7 @@ def test_wrong_binding_says_what_is_wrong(call, kind, message):
 @pytest.mark.parametrize(
     ("grads", "message"),
     [(None, "head gradients are required"), ([TWO], "_output' is not that of a loss"), ([TWO, THREE], "Head gradient 1"),
-     ({"y": TWO}, "'y', which is no output")],
+     ({"y": TWO}, "'y', which is not an output")],
 )  # fmt: skip
 def test_wrong_head_gradients(grads, message):
     ex = bound(sym.Group([a * 2, b * 3]), a=[2, 3], b=[5, 7])

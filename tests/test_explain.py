@@ -337,7 +337,7 @@ def test_the_slow_step_is_found():
     y = mx.sym.exp(mx.sym.Custom(mx.sym.exp(mx.sym.Variable("x")), op_type="explain_slow", name="slow"))
     told = y.simple_bind(mx.cpu(), "null", x=(3,)).explain(measure=True)
     assert told.slowest.members == ["slow"] and told.slowest.measured > 0.004
-    assert told.lasting == ["slow"] and "may have a state of their own that is not put back: slow" in str(told)
+    assert told.lasting == ["slow"] and "states that they keep outside of arrays are not restored: slow" in str(told)
 
 
 class Count(mx.operator.CustomOp):

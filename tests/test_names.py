@@ -320,7 +320,7 @@ def test_operators_say_what_they_are():
     def test_names_host(F, data):
         return data * data.asnumpy()
 
-    with pytest.raises(mx.errors.OpLookupError, match=r"\.asnumpy is for arrays alone.*operators of F"):
+    with pytest.raises(mx.errors.OpLookupError, match=r"\.asnumpy is for arrays only.*operators of F"):
         mx.sym.test_names_host(mx.sym.Variable("data")).eval(data=x)
     for op in (test_names_plain, test_names_told, test_names_kernel, test_names_detached, test_names_host):
         mx.opdef.registry.unregister(op.name)

@@ -73,11 +73,11 @@ def ran(executor, seed):
 
 def alone(symbol, grad_req, shape):
     """Return what an executor gives that is prepared for its sizes and names alone."""
-    for_any, Structure._may_be_any = Structure._may_be_any, False
+    before, Structure._symbolic_sizes = Structure._symbolic_sizes, False
     try:
         return ran(symbol.simple_bind(mx.cpu(), grad_req, data=shape), sum(shape))
     finally:
-        Structure._may_be_any = for_any
+        Structure._symbolic_sizes = before
 
 
 @pytest.mark.parametrize("grad_req", ["write", "add", "null"])
@@ -89,7 +89,7 @@ def test_any_sizes_and_names_in_turn(net, grad_req):
         found = ran(symbol.simple_bind(mx.cpu(), grad_req, data=shape), sum(shape))
         for a, b in zip(found, alone(symbol, grad_req, shape), strict=True):
             np.testing.assert_array_equal(a, b)
-    assert not any(alike.hopeless for alike in patterns._alike.values())
+    assert not any(cache.concrete_only for cache in patterns._pattern_caches.values())
 
 
 @pytest.mark.parametrize("net", NETS)
@@ -97,7 +97,8 @@ def test_structures_are_prepared_once(net):
     forget()
     for i, shape in enumerate([(18, 34), (19, 35), (20, 36), (18, 34), (40, 37)]):
         net(sym.Variable("data"), f"n{i}_").simple_bind(mx.cpu(), data=shape)
-    made = [pattern for alike in patterns._alike.values() for _, _, pattern in alike.found if pattern is not None]
+    caches = patterns._pattern_caches.values()
+    made = [pattern for cache in caches for _, _, pattern in cache.found if pattern is not None]
     assert len([p for p in made if p.bound]) == 1
 
 

@@ -179,5 +179,5 @@ def test_what_a_mask_chooses_fits_what_was_asked_for(call):
 
 
 def test_a_gradient_of_another_shape_is_refused():
-    with pytest.raises(mx.MXNetError, match="has not the elements"):
+    with pytest.raises(mx.MXNetError, match="cannot be viewed in shape"):
         nd._internal._dot_grad(nd.ones((2,)), nd.ones((3,)), nd.ones((2, 3, 2)), side="lhs", transpose_b=True)

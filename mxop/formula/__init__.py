@@ -1,4 +1,4 @@
-"""The heart: scalar formulas, traced, differentiated, simplified, compiled to CPU programs, printed as C and CUDA."""
+"""Scalar formulas: traced, simplified, differentiated, compiled to CPU programs, printed as C and CUDA."""
 
 from . import simplify  # noqa: F401  formulas are simplified as they are built
 from .composed import composed
@@ -6,12 +6,12 @@ from .derive import Backward, backward, vjp
 from .draws import DRAWS, keys_of
 from .expr import Expr, NeedsValue, TraceError, const, input_, leaves, output, param, substitute, walk, with_rule
 from .primitives import TABLE
-from .program import OF_NUMBERS, Program, Step, compile_program
+from .program import SCALAR_OPS, Program, Step, compile_program
 from .readable import readable
 from .text import statements
 
 __all__ = [
-    "DRAWS", "OF_NUMBERS", "TABLE", "Backward", "Expr", "NeedsValue", "Program", "Step", "TraceError", "backward",
+    "DRAWS", "SCALAR_OPS", "TABLE", "Backward", "Expr", "NeedsValue", "Program", "Step", "TraceError", "backward",
     "compile_program", "composed", "const", "input_", "keys_of", "leaves", "output", "param", "readable", "statements",
     "substitute", "vjp", "walk", "with_rule",
 ]  # fmt: skip

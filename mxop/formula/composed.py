@@ -1,4 +1,4 @@
-"""Formulas applied to the results of others, as one."""
+"""Composition of formulas: formulas applied to the results of others become one."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from .expr import Expr, input_, leaves, substitute
 def composed(
     calls: tuple[tuple[tuple[Expr, ...], tuple[int, ...]], ...], results: tuple[int, ...]
 ) -> tuple[tuple[Expr, ...], tuple[int, ...], tuple[int, ...]]:
-    """Compose formulas; what is asked for is asked for again.
+    """Return the composition of formulas; cached, since the same calls recur.
 
     Parameters
     ----------
     calls : tuple of (roots, operands)
-        Formulas and the values that they are applied to: their own, numbered from 0 up, and inputs, from -1 down.
+        Formulas and their operands: values, numbered from 0 up in the order of `calls`, and inputs, from -1 down.
     results : tuple of int
-        The values that are wanted.
+        The wanted values.
 
     Returns
     -------
     roots : tuple of Expr
     used : tuple of int
-        The inputs, counted from 0, that the leaves of the roots stand for.
+        The inputs that the leaves of the roots are, numbered from 0.
     places : tuple of int
-        Which root each result is.
+        The index of the root that is each result.
     """
     values: list[Expr] = []
     for roots, operands in calls:

@@ -1,7 +1,7 @@
-"""Symbolic differentiation: from an operator's formula to its backward formula.
+"""Symbolic differentiation: the backward formula of an operator's formula.
 
-The backward formula is an ordinary formula, so its operator has a backward formula in turn: that is how every order
-follows from one definition.
+A backward formula is an ordinary formula, so its operator has a backward formula too: one definition gives derivatives of every
+order.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class Backward:
     Attributes
     ----------
     roots : tuple of (Expr or None)
-        Gradient with respect to each input; None where it is zero everywhere.  Their input leaves count the operands
-        below: head gradients first, then the inputs and outputs that the formula mentions.
+        Gradient with respect to each input; None if it is zero everywhere.  Their input leaves are numbered as the operands
+        below: head gradients first, then the inputs and outputs that the formula reads.
     heads, inputs, outputs : tuple of int
-        Positions of the head gradients, forward inputs and forward outputs that it takes, in this order.
+        Indices of the head gradients, forward inputs and forward outputs that are its operands, in this order.
     """
 
     roots: tuple[Expr | None, ...]
@@ -32,7 +32,7 @@ class Backward:
 
 
 def backward(roots: tuple[Expr, ...], n_inputs: int, rule=None, absent: tuple[int, ...] = ()) -> Backward:
-    """Differentiate a formula.
+    """Return the backward formula of a formula.
 
     Parameters
     ----------
@@ -41,11 +41,11 @@ def backward(roots: tuple[Expr, ...], n_inputs: int, rule=None, absent: tuple[in
     n_inputs : int
         Number of inputs.
     rule : callable, optional
-        ``rule(heads, inputs, outputs)`` returns the gradients itself, for operators whose gradient is not the derivative
+        ``rule(heads, inputs, outputs)`` returns the gradients, for operators whose gradient is not the derivative
         (straight-through estimators).
     absent : tuple of int
-        Outputs without a head gradient.  They are left out: 0 times an infinite slope would be NaN.  No operand is taken
-        that the whole formula does not take: a tape keeps those.
+        Outputs without a head gradient.  They are left out: 0 times an infinite derivative would be NaN.  Only operands of the
+        backward formula of all outputs are used, since the tape keeps no others.
     """
     heads = [const(0) if k in absent else input_(n_inputs + k) for k in range(len(roots))]
     if rule is None:
@@ -59,13 +59,13 @@ def backward(roots: tuple[Expr, ...], n_inputs: int, rule=None, absent: tuple[in
 
 
 def vjp(roots, heads, variables, table=TABLE) -> list[Expr | None]:
-    """Return ``sum_k heads[k] * d roots[k] / d v`` for each of the `variables`, or None where it is zero.
+    """Return ``sum_k heads[k] * d roots[k] / d v`` for each of the `variables`, or None if it is zero.
 
-    `table` holds the gradient rules; the variables may be any nodes.
+    `table` holds the gradient rules; variables may be any nodes.
     """
     order = list(walk(roots))
     active = {v.uid for v in variables}
-    for node in order:  # only what leads to a variable needs a gradient
+    for node in order:  # only nodes that depend on a variable need a gradient
         if any(a.uid in active for a in node.args):
             active.add(node.uid)
     grads: dict[int, Expr] = {}
@@ -83,9 +83,9 @@ def vjp(roots, heads, variables, table=TABLE) -> list[Expr | None]:
 
 
 def _reuse_outputs(grads, roots, n_inputs, kept):
-    """Read an output that was costly to compute, or in the place of an input that nothing else needs, instead of computing it.
+    """Return gradients that read an output that was costly to compute, or that makes it unnecessary to keep the inputs.
 
-    `kept` are the outputs that may be read.  The second is for ``max(0, x)``: it is exact, and the memory of ``x`` is free.
+    `kept` are the outputs that may be read.  The second case is ``max(0, x)``: the result is exact, and ``x`` may be freed.
     """
     calls = {roots[k]: output(k) for k in kept if roots[k].kind == CALL}
     costly = {r: o for r, o in calls.items() if any(n.kind == CALL and TABLE[n.label].costly for n in walk([r]))}

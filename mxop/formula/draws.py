@@ -1,11 +1,10 @@
-"""Rows of the primitive table that draw: random bits as a function of a key and of the element's index.
+"""Random primitives: random bits as a function of a key and of the element's index.
 
-``random(key)`` is a number in [0, 1) for each element, or of integer types any that is not negative; ``random_signed(key)``
-lies in (-1, 1), symmetric about 0, and is never 0; ``random_gamma(key, alpha)`` and ``random_poisson(key, lam)`` have those
-distributions, of scale 1, and NaN where there is none; they and ``random`` may take one key, and have nothing to do with each
-other.  They are functions like any other: equal keys give equal numbers, however often and wherever they are computed.
-Their first operand is an input that holds a key, which is no number of the formula's type: the interpreter hands the key's
-bytes, and the index of the first element of a block, to the instruction.
+``random(key)`` is a number in [0, 1) for each element, or in integer types any non-negative one.  ``random_signed(key)`` is in
+(-1, 1), symmetric about 0, and never 0.  ``random_gamma(key, alpha)`` and ``random_poisson(key, lam)`` have these
+distributions, of scale 1, or are NaN for invalid parameters; with the same key they are independent of ``random``.
+Equal keys give equal numbers, however often and wherever they are computed.  The first operand is an input that holds a key,
+whose type is not the formula's: the interpreter passes the key's bytes, and the index of the first element of a block.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from .primitives import TABLE, Primitive
 
 DRAWS = ("random", "random_signed", "random_gamma", "random_poisson")
 
-#: Elements of a group of 64 words (see ``mxop_random.h``), by the type that is computed in.
+#: Elements of a group of 64 words (see ``mxop_random.h``), by compute type.
 GROUP = {"float": 64, "double": 32, "uint8_t": 64, "int32_t": 64, "int8_t": 64, "int64_t": 32}
 
 for _name in DRAWS[:2]:
@@ -30,12 +29,12 @@ for _name in DRAWS[2:]:
 
 
 def keys_of(roots: Iterable[Expr]) -> frozenset[int]:
-    """Return which inputs of a formula are keys.
+    """Return the indices of a formula's inputs that are keys.
 
     Raises
     ------
     TraceError
-        When a number is drawn by what is no key.
+        If a draw's first operand is not an input, or a key is used as a number, too.
     """
     keys, numbers = set(), set()
     for node in walk(roots):
@@ -47,5 +46,5 @@ def keys_of(roots: Iterable[Expr]) -> frozenset[int]:
         elif node.kind == CALL:
             numbers.update(a.label for a in node.args if a.kind == INPUT)
     if keys & numbers:
-        raise TraceError(f"input {min(keys & numbers)} holds a key, which is no number of the formula")
+        raise TraceError(f"input {min(keys & numbers)} holds a key, which is not a number of the formula")
     return frozenset(keys)

@@ -1,8 +1,7 @@
-"""Scalar expressions: what an operator's Python function becomes when it is traced.
+"""Scalar expressions, to which operators' Python functions are traced.
 
-An :class:`Expr` is an immutable node.  Equal expressions are the same object (they are *hash-consed*), so a common
-subexpression is found by identity and every later step may use expressions as dictionary keys.
-How they are simplified as they are built is told by :mod:`.simplify`.
+An :class:`Expr` is an immutable node.  Equal expressions are the same object (*hash-consing*), so common subexpressions are
+found by identity, and expressions can be dictionary keys.  :mod:`.simplify` simplifies them as they are built.
 """
 
 from __future__ import annotations
@@ -18,22 +17,22 @@ from ..support.errors import OpLookupError, OpTypeError
 
 _uids = itertools.count()
 _interned: weakref.WeakValueDictionary[tuple, Expr] = weakref.WeakValueDictionary()
-_interning = threading.RLock()  # two threads must not make two objects of one expression
+_interning = threading.RLock()  # two threads must not make two objects for equal expressions
 
-#: Kinds of leaves, in the order in which a backward operator takes them.
+#: Kinds of nodes; leaves are operands of a backward operator in this order.
 INPUT, OUTPUT, PARAM, CONST, CALL = "input", "output", "param", "const", "call"
 
 
 class TraceError(OpTypeError):
-    """A formula used a traced value in a way that has no element-by-element meaning."""
+    """A formula used a traced value in a way that has no meaning for single elements."""
 
 
 class UnknownFunction(TraceError, OpLookupError):
-    """A formula asked for a function or attribute that traced values do not have."""
+    """A formula used a function or attribute that traced values do not have."""
 
 
 class NeedsValue(TraceError):
-    """Python control flow asked for the value of a parameter: trace again with the value itself.
+    """Python's control flow needs the value of a parameter: the function is traced again with the value.
 
     Attributes
     ----------
@@ -47,7 +46,7 @@ class NeedsValue(TraceError):
 
 
 class Expr:
-    """One node of a formula.
+    """A node of a formula.
 
     Attributes
     ----------
@@ -58,7 +57,7 @@ class Expr:
     args : tuple of Expr
         Operands of a call.
     rule : tuple of (callable, tuple of Expr) or None
-        The gradient rule of a call and its operands, where it is not the primitive's; see :func:`with_rule`.
+        The gradient rule of a call and its operands, if it is not the primitive's; see :func:`with_rule`.
     """
 
     __slots__ = ("__weakref__", "args", "kind", "label", "real", "rule", "uid")
@@ -67,12 +66,12 @@ class Expr:
         self.kind, self.label, self.args, self.real, self.rule = kind, label, args, real, rule
         self.uid = next(_uids)
 
-    # An expression is its own identity: `==` builds a comparison, as for arrays.
+    # Expressions are equal if identical; `==` builds a comparison, as for arrays.
     def __hash__(self) -> int:
         return self.uid
 
     def _refuse(self, why: str) -> NoReturn:
-        """Refuse to be a Python value; of an expression of parameters alone, ask for their values."""
+        """Raise :class:`TraceError`, or :class:`NeedsValue` for an expression of parameters only."""
         found = list(leaves([self]))
         asked = [leaf.label for leaf in found if leaf.kind == PARAM]
         if not asked or any(leaf.kind in (INPUT, OUTPUT) for leaf in found):
@@ -141,7 +140,7 @@ class Expr:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Expr:
         primitive = _UFUNCS.get(ufunc.__name__)
         if primitive is not None and method == "__call__" and not kwargs:
-            return call(primitive, *inputs)  # a NumPy number on the left of an operator
+            return call(primitive, *inputs)  # a NumPy scalar is the left operand
         raise TraceError(f"numpy.{ufunc.__name__} cannot be traced: use mxop.op.F.{ufunc.__name__} in a formula")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
@@ -149,30 +148,30 @@ class Expr:
                          "numpy.where")  # fmt: skip
 
     def __mxop_operator__(self, name: str, args: Any, kwargs: Any) -> NoReturn:
-        """Refuse a function of ``mx.nd`` or ``mx.sym``, which would call an operator for each element."""
+        """Raise for a function of ``mx.nd`` or ``mx.sym``, which operates on arrays."""
         raise TraceError(f"operator {name} takes arrays or symbols, and a formula has neither: use the functions of F, as "
                          f"F.sin(x) in place of nd.sin(x); call other operators in a @composite")  # fmt: skip
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):  # what Python and NumPy look for
+        if name.startswith("__"):  # looked up by Python and NumPy
             raise AttributeError(name)
         raise UnknownFunction(f"a formula sees one element at a time, which has no .{name}: functions are those of F, as "
                               f"F.exp(x) in place of x.exp(); @reduction and @composite work on whole arrays")  # fmt: skip
 
 
-#: What may stand beside an expression.
+#: Operands of arithmetic with an expression.
 Operand: TypeAlias = Expr | SupportsFloat
-#: A gradient rule, as those of :mod:`.primitives`, and the operands that it differentiates by.
+#: A gradient rule, as in :mod:`.primitives`, and its operands.
 Rule: TypeAlias = tuple[Callable[..., tuple[Expr | None, ...]], tuple[Expr, ...]]
 
-#: NumPy's ufuncs behind Python's operators.
+#: Primitives for NumPy's ufuncs of Python's operators.
 _UFUNCS = {
     "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "remainder": "mod",
     "power": "pow", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge", "equal": "eq",
     "not_equal": "ne",
 }  # fmt: skip
 _ELEMENT = "a formula sees one element at a time"
-#: Methods of Python's that have no meaning for one element, or more than one, and what to write in their place.
+#: Python's methods that have no meaning for a single element, and replacements.
 _REFUSED = {
     **dict.fromkeys(("divmod", "rdivmod"), "divmod(a, b): use a // b and a % b"),
     **dict.fromkeys(("matmul", "rmatmul"), f"a @ b: {_ELEMENT}; call dot in a @composite"),
@@ -196,7 +195,7 @@ TRUTHS = {"lt", "le", "gt", "ge", "eq", "ne", "land", "lor", "lxor", "lnot", "is
 
 
 def is_truth(value: Any) -> bool:
-    """Return whether an expression is 1 where something holds, and 0 elsewhere."""
+    """Return whether all values of an expression are 1 (true) or 0 (false)."""
     if isinstance(value, Expr):
         if value.kind == CALL and value.label == "where":
             return is_truth(value.args[1]) and is_truth(value.args[2])
@@ -204,7 +203,7 @@ def is_truth(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-#: Signs that numbers would read bit by bit: the primitive that each stands for, and what to write in its place.
+#: Python's bitwise operators: the primitive for truth values, and replacements for numbers.
 _SIGNS = {
     "&": ("land", "F.land(a, b), which is 1 where neither is 0"),
     "|": ("lor", "F.lor(a, b), which is 1 where either is not 0"),
@@ -227,7 +226,7 @@ for _name, _why in _REFUSED.items():
 
 
 def _intern(kind: str, label: Any, args: tuple[Expr, ...], real: bool, rule: Rule | None = None) -> Expr:
-    # repr keeps 0.0 and -0.0, and NaN with itself, apart from other constants
+    # repr distinguishes 0.0 from -0.0, and NaN equals itself
     key: tuple = (kind, repr(label) if kind == CONST else label, real, *[a.uid for a in args])
     if rule is not None:
         key = (*key, rule[0], *[a.uid for a in rule[1]])
@@ -246,7 +245,7 @@ def input_(position: int) -> Expr:
 
 
 def output(position: int) -> Expr:
-    """Return the leaf for the operator's own output, as seen by its backward formula."""
+    """Return the leaf for the operator's output at `position`, for its backward formula."""
     return _intern(OUTPUT, position, (), False)
 
 
@@ -256,14 +255,14 @@ def param(name: str, real: bool = True) -> Expr:
 
 
 def const(value: float) -> Expr:
-    """Return the leaf for a number; its label is a float, or an integer of 64 bits that no float holds."""
+    """Return the leaf for a number; its label is a float, or an int64 that no float represents."""
     if isinstance(value, int) and float(value) != value and -(2**63) <= value < 2**63:
         return _intern(CONST, value, (), False)
     return _intern(CONST, float(value), (), float(value) != int(value) if abs(value) < 2**62 else True)
 
 
 def as_expr(value: Any) -> Expr:
-    """Return `value` as an expression: numbers become constants."""
+    """Return `value` as an expression; numbers become constants."""
     if isinstance(value, Expr):
         return value
     shape = getattr(value, "shape", ())
@@ -273,24 +272,24 @@ def as_expr(value: Any) -> Expr:
     if isinstance(value, (bool, int, float)) or hasattr(value, "__float__"):
         return const(value if isinstance(value, int) else float(value))
     raise TraceError(f"a formula cannot use {value!r} of type {type(value).__name__}: its operands are numbers and "
-                     "what is made of the inputs and parameters")  # fmt: skip
+                     "expressions of the inputs and parameters")  # fmt: skip
 
 
 def call(name: str, *args: Any) -> Expr:
-    """Apply the primitive `name`, simplifying as it is built."""
+    """Return the primitive `name` applied to `args`, simplified."""
     return _simplified(name, tuple(as_expr(a) for a in args))
 
 
 def raw_call(name: str, args: tuple[Expr, ...]) -> Expr:
-    """Make the node as given; only the simplifier needs this."""
+    """Return the node without simplification; only the simplifier needs this."""
     return _intern(CALL, name, args, False)
 
 
 def with_rule(value: Expr, rule: Callable[..., tuple[Expr | None, ...]], *operands: Expr) -> Expr:
-    """Return `value` with the gradient ``rule(g, *operands, value)``, one part for each operand.
+    """Return `value` with the gradient rule ``rule(g, *operands, value)``, which returns a gradient for each operand.
 
-    It is for values whose own derivative is wrong at single points, as that of ``where(x == 0, 0, f(x))`` is NaN where
-    the slope of ``f`` is infinite.  `value` must contain each operand that has a gradient.
+    It replaces derivatives that are wrong at single points: that of ``where(x == 0, 0, f(x))`` is NaN where the derivative of
+    ``f`` is infinite.  `value` must contain each operand that has a gradient.
     """
     return _intern(CALL, value.label, value.args, False, (rule, operands)) if value.kind == CALL else value
 
@@ -299,13 +298,13 @@ _simplified: Callable[[str, tuple[Expr, ...]], Expr] = raw_call
 
 
 def simplify_with(simplified: Callable[[str, tuple[Expr, ...]], Expr]) -> None:
-    """Tell what :func:`call` makes of a primitive and its arguments."""
+    """Set the function that :func:`call` applies to a primitive and its arguments."""
     global _simplified
     _simplified = simplified
 
 
 def walk(roots: Iterable[Expr]) -> Iterator[Expr]:
-    """Yield every node below `roots` once, operands before users."""
+    """Yield each node of `roots` once, operands before their users."""
     seen: set[int] = set()
     stack = [(root, False) for root in reversed(list(roots))]
     while stack:
@@ -322,12 +321,12 @@ def walk(roots: Iterable[Expr]) -> Iterator[Expr]:
 
 
 def leaves(roots: Iterable[Expr]) -> Iterator[Expr]:
-    """Yield the distinct leaves below `roots`."""
+    """Yield the distinct leaves of `roots`."""
     return (node for node in walk(roots) if node.kind != CALL)
 
 
 def substitute(roots: Iterable[Expr], replace: dict[Expr, Expr]) -> list[Expr]:
-    """Rebuild `roots` with every node that is a key of `replace` exchanged for its value."""
+    """Return `roots` rebuilt with the nodes in `replace` replaced."""
     built: dict[int, Expr] = {old.uid: new for old, new in replace.items()}
 
     def rebuild(node: Expr) -> Expr:

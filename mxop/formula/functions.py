@@ -1,4 +1,4 @@
-"""The functions that a formula may use: ``F.exp(x)``, ``F.where(c, a, b)`` and the rest of the primitive table.
+"""The functions of formulas: ``F.exp(x)``, ``F.where(c, a, b)`` and the rest of the primitive table.
 
 ``from mxop.op import F``.
 """
@@ -28,7 +28,7 @@ def _function(name: str, arity: int) -> Callable[..., Expr]:
 for _name, _row in TABLE.items():
     globals()[_name] = _function(_name, _row.arity)
 
-#: Names that others have for what a formula writes otherwise.
+#: Other names of functions and operators, and how a formula writes these.
 _WRITTEN = {
     "multiply": "a * b", "subtract": "a - b", "divide": "a / b", "true_divide": "a / b", "power": "a ** b",
     "negative": "-a", "equal": "a == b", "not_equal": "a != b", "greater": "a > b", "greater_equal": "a >= b",
@@ -42,13 +42,13 @@ _WRITTEN = {
     "softsign": "x / (1 + F.abs(x))", "erfc": "1 - F.erf(x)", "exp2": "2 ** x", "pi": "math.pi", "e": "math.e",
     "inf": "math.inf", "nan": "math.nan", "if_else": "F.where(condition, a, b)", "select": "F.where(condition, a, b)",
 }  # fmt: skip
-#: Functions of whole arrays, and the combination of a reduction that is like them.
+#: Functions of whole arrays, and the corresponding combination of a reduction.
 _COMBINED = {"sum": "add", "mean": "add", "average": "add", "prod": "mul", "max": "max", "min": "min", "amax": "max",
              "amin": "min"}  # fmt: skip
 
 
 def __getattr__(name: str) -> NoReturn:
-    if name.startswith("__"):  # what Python's own tools look for
+    if name.startswith("__"):  # looked up by Python's own tools
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _COMBINED:
         two = f" (of two, F.{name}imum is the one)" if name in ("max", "min") else ""

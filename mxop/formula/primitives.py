@@ -1,11 +1,11 @@
-"""The scalar primitives: one row each, holding the C text, the CUDA text and the gradient rule.
+"""The scalar primitives: a table with the C text, the CUDA text and the gradient rule of each.
 
-This table is the instruction set of the CPU interpreter, the vocabulary of the CUDA printer and the rule book of the
-differentiator; nothing else in mxop knows what ``sin`` is.
+The instructions of the CPU interpreter, the CUDA printer and the differentiator use this table; no other part of mxop defines
+``sin``.
 
-A gradient rule gets the head gradient ``g``, the operands and the result ``y``, and returns one expression per operand;
-``None`` says that the gradient is zero everywhere.  Rules choose these subgradients: a tie of ``maximum``/``minimum``
-goes to the first operand, ``abs`` and ``sign`` have slope 0 at 0, ``hypot`` at the origin and ``pow`` at ``0**0`` give 0.
+A gradient rule receives the head gradient ``g``, the operands and the result ``y``, and returns an expression for each operand;
+``None`` means that the gradient is zero everywhere.  Subgradients: a tie of ``maximum``/``minimum`` goes to the first operand;
+``abs`` and ``sign`` have derivative 0 at 0, as have ``hypot`` at the origin and ``pow`` at ``0**0``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Rule = Callable[..., "tuple[Expr | None, ...]"]
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """One scalar function.
+    """A scalar function.
 
     Attributes
     ----------
@@ -37,12 +37,12 @@ class Primitive:
     rule : callable
         The gradient rule, ``rule(g, *operands, y)``.
     integer : str or None
-        C text for integer types; None when the function only exists for floating point.
+        C text for integer types; None if the function exists for floating point only.
     guard : str
-        Whether ``mx_<name>_fast_<s>`` is right for ordinary operands only (``mxop_math_ordinary.h``), which are looked
-        for before: ``edges`` if ``mx_<name>_<s>``, which serves all, takes a little longer, ``range`` if it is scalar.
+        Set if ``mx_<name>_fast_<s>`` is valid for ordinary operands only (``mxop_math_ordinary.h``), which are checked
+        before: ``edges`` if ``mx_<name>_<s>``, valid for all, is a little slower, ``range`` if it is scalar.
     costly : bool
-        Worth reusing from the forward pass instead of computing again.
+        Whether backward reads the result from forward instead of recomputing it.
     """
 
     name: str
@@ -59,7 +59,7 @@ TABLE: dict[str, Primitive] = {}
 
 
 def _infix(name: str, text: str, rule: Rule, integer: str | None = "same") -> None:
-    """Add a row for an operator of the C language: the text serves every type and device."""
+    """Add a row for an operator of the C language, whose text is valid for every type and device."""
     arity = 1 + ("{1}" in text) + ("{2}" in text)
     TABLE[name] = Primitive(name, arity, text, text, rule, text if integer == "same" else integer, costly=False)
 
@@ -76,10 +76,10 @@ def _zero(g, *operands_and_result):
     return (None,) * (len(operands_and_result) - 1)
 
 
-def _known(a: Expr, b: Expr, y: Expr) -> Expr:
-    """Return the operand that a choice such as ``max(a, b)`` is compared by.
+def _compared(a: Expr, b: Expr, y: Expr) -> Expr:
+    """Return an operand for the comparison with `a` in the gradient of ``y = max(a, b)`` or ``min(a, b)``.
 
-    Where `a` is a constant, that is the result `y`: ``max(a, b) > a`` exactly where ``b > a``, and `b` need not be kept.
+    It is `b`, or `y` if `a` is a constant: ``max(a, b) > a`` exactly where ``b > a``, and then `b` need not be kept.
     """
     return y if a.kind == CONST else b
 
@@ -89,26 +89,26 @@ def _where(condition, a, b):
 
 
 def _not_zero(a: Expr) -> Expr:
-    """Return a divisor that gives 0 where `a` is 0, with derivatives that are 0: those of a quotient left out are NaN."""
+    """Return a divisor for which a quotient and its derivatives are 0 where `a` is 0: infinity there, else `a`."""
     return _where(call("eq", a, const(0)), const(math.inf), a)
 
 
-def _of_reals(a: Expr) -> Expr:
-    """Return `a`, and 0 in integer types: there the half of 1, which is computed in the type, is 0."""
+def _real_only(a: Expr) -> Expr:
+    """Return `a` in floating-point types and 0 in integer types, where ``1 / 2`` is 0."""
     return _where(raw_call("div", (const(1), const(2))), a, const(0))
 
 
-def _whole_times(a: Expr, b: Expr) -> Expr:
-    """Return how often `b` is in `a`; 0 where `b` is 0."""
+def _quotient(a: Expr, b: Expr) -> Expr:
+    """Return ``floor(a / b)``, or 0 where `b` is 0."""
     zero = call("eq", b, const(0))
     return _where(zero, const(0), call("floor", a / _where(zero, const(1), b)))
 
 
-def _power_slope(g: Expr, a: Expr, b: Expr, m: int, n: int) -> Expr:
-    """Return `g` times the derivative of ``a**b``, `m` times by `a` and `n` times by `b`.
+def _power_derivative(g: Expr, a: Expr, b: Expr, m: int, n: int) -> Expr:
+    """Return `g` times the derivative of ``a**b``, `m` times with respect to `a` and `n` times with respect to `b`.
 
     It is ``a**(b - m)`` times a polynomial of ``log(a)`` with the coefficients ``comb(n, k) * D^k [b (b-1) ... (b-m+1)]``.
-    Each order is written anew: derivatives of a formula with cases are 0 * inf or inf - inf where ``a`` or ``b`` is 0.
+    Each order has a formula of its own: derivatives of the cases would be 0 * inf or inf - inf where `a` or `b` is 0.
     """
     falling, factor = [1], const(1)  # b (b - 1) ... (b - m + 1): coefficients, and the product, exactly 0 at its zeros
     for j in range(m):
@@ -133,8 +133,8 @@ def _power_slope(g: Expr, a: Expr, b: Expr, m: int, n: int) -> Expr:
 
 def _power_rule(h, g, a, b, m, n, y):
     i, j = int(m.label), int(n.label)
-    by_base, by_exponent = _power_slope(h * g, a, b, i + 1, j), _power_slope(h * g, a, b, i, j + 1)
-    return _power_slope(h, a, b, i, j), by_base, by_exponent, None, None
+    by_base, by_exponent = _power_derivative(h * g, a, b, i + 1, j), _power_derivative(h * g, a, b, i, j + 1)
+    return _power_derivative(h, a, b, i, j), by_base, by_exponent, None, None
 
 
 # ---- arithmetic -----------------------------------------------------------------------------------------------------
@@ -151,12 +151,12 @@ _function(
 _function("sign", "mx_sign({0})", _zero, integer="(({T})(({0} > 0) - ({0} < 0)))", cheap=True)
 _function(
     "mod", "mx_mod({0}, {1})",
-    lambda g, a, b, y: (_of_reals(g), _of_reals(-(g * _whole_times(a, b)))),
+    lambda g, a, b, y: (_real_only(g), _real_only(-(g * _quotient(a, b)))),
     integer="mx_imod({T}, {0}, {1})", guard="range",
 )  # fmt: skip
 _function("floordiv", "mx_floordiv({0}, {1})", _zero, integer="mx_ifloordiv({T}, {0}, {1})", guard="range")
 _function(
-    "pow", "pow({0}, {1})", lambda g, a, b, y: (_power_slope(g, a, b, 1, 0), _power_slope(g, a, b, 0, 1)),
+    "pow", "pow({0}, {1})", lambda g, a, b, y: (_power_derivative(g, a, b, 1, 0), _power_derivative(g, a, b, 0, 1)),
     integer="(({T})mx_ipow({0}, {1}))", guard="edges",
 )  # fmt: skip
 _function(
@@ -184,12 +184,12 @@ _infix(
 )  # fmt: skip
 _function(
     "maximum", "mx_maximum({0}, {1})",
-    lambda g, a, b, y: (_where(call("ge", a, b), g, const(0)), _where(call("lt", a, _known(a, b, y)), g, const(0))),
+    lambda g, a, b, y: (_where(call("ge", a, b), g, const(0)), _where(call("lt", a, _compared(a, b, y)), g, const(0))),
     integer="({0} >= {1} ? {0} : {1})", cheap=True,
 )  # fmt: skip
 _function(
     "minimum", "mx_minimum({0}, {1})",
-    lambda g, a, b, y: (_where(call("le", a, b), g, const(0)), _where(call("gt", a, _known(a, b, y)), g, const(0))),
+    lambda g, a, b, y: (_where(call("le", a, b), g, const(0)), _where(call("gt", a, _compared(a, b, y)), g, const(0))),
     integer="({0} <= {1} ? {0} : {1})", cheap=True,
 )  # fmt: skip
 

@@ -1,8 +1,8 @@
-"""Compile a formula to a short program over registers, for the CPU interpreter.
+"""Compiles formulas to programs over registers, for the CPU interpreter.
 
-An *instruction* is a loop that was generated at build time for a small formula; its name is that formula written with
-``x0, x1...`` for array operands and ``s0, s1...`` for scalars, such as ``mul(s0,x0)`` or ``add(mul(x0,x1),x2)``.
-A formula is covered with the largest instructions that exist for it.
+An *instruction* is a loop generated at build time for a small formula.  Its name is that formula with ``x0, x1...`` for array
+operands and ``s0, s1...`` for scalars, such as ``mul(s0,x0)`` or ``add(mul(x0,x1),x2)``.  A formula is covered with the largest
+instructions that exist.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ MAX_OPERANDS = 3
 MAX_SCALARS = 4
 MAX_CALLS = 16  # of primitives in one instruction
 
-#: What may be computed of parameters alone, and the most parts of it.
-OF_NUMBERS = ("add", "sub", "mul", "div", "neg", "square")
+#: Operations that are computed once if their operands are parameters or constants, and the most nodes of such a formula.
+SCALAR_OPS = ("add", "sub", "mul", "div", "neg", "square")
 MAX_PARTS = 15
 
 Tree = str | tuple  # "x" an array, "s" a scalar, or a primitive with its arguments
 
 
 def idioms() -> list[Tree]:
-    """Return the small trees that are one instruction: pairs of arithmetic, and what training programs are made of."""
+    """Return the trees that have an instruction: pairs of arithmetic operations, and idioms of training programs."""
     arithmetic, roots = ("add", "sub", "mul", "div"), ("square", "sqrt")
     pairs = [(f, *k) for f in arithmetic for k in (("x", "x"), ("x", "s"), ("s", "x"))]
     powers = [(f, "x") for f in roots]
     return [
         *((f, *k) for f in arithmetic for p in (*pairs, *powers) for k in ((p, "x"), ("x", p), (p, "s"), ("s", p))),
         *((f, p) for f in roots for p in pairs),
-        ("add", ("mul", "s", "x"), ("mul", "s", "x")),  # moving averages, of a gradient and of its square
+        ("add", ("mul", "s", "x"), ("mul", "s", "x")),  # moving averages of a gradient and of its square
         ("add", ("mul", "s", "x"), ("mul", ("mul", "s", "x"), "x")),
         ("add", ("mul", "s", "x"), ("mul", "s", ("mul", "x", "x"))),
         ("add", ("mul", "s", "x"), ("mul", "s", ("square", "x"))),
@@ -47,12 +47,12 @@ def idioms() -> list[Tree]:
         ("add", ("mul", ("sub", "x", "s"), "s"), "s"),
         ("exp", ("sub", "x", "s")),  # softmax
         ("exp", ("sub", "x", "x")),
-        ("where", ("isnan", "x"), "s", "x"),  # sums of what is a number
+        ("where", ("isnan", "x"), "s", "x"),  # sums without NaN
     ]
 
 
 def _skeleton(tree: Tree) -> Tree | None:
-    """Return a tree without its leaves."""
+    """Return a tree with None for its leaves."""
     return None if isinstance(tree, str) else (tree[0], *map(_skeleton, tree[1:]))
 
 
@@ -70,7 +70,7 @@ def _skeletons() -> dict[str, list[Tree]]:
 
 
 class Number:
-    """A formula of parameters alone, which is computed once and not for each element.
+    """A formula of parameters only, evaluated once instead of for each element.
 
     Attributes
     ----------
@@ -87,13 +87,13 @@ class Number:
 
 
 def _below(node: Expr) -> list[Expr]:
-    """Return a node after all that it is made of."""
+    """Return the nodes of a formula, operands first."""
     return [*(n for a in node.args for n in _below(a)), node]
 
 
 @dataclass(frozen=True)
 class ValueOf:
-    """The scalar that an input is for many elements, as a bias is for those of a channel."""
+    """A scalar that an input holds for many elements, as a bias does for those of a channel."""
 
     input: int
 
@@ -103,32 +103,32 @@ class ValueOf:
 
 @dataclass(frozen=True)
 class Step:
-    """One instruction: its name, the register that it writes, those that it reads, and its scalars."""
+    """An instruction: its name, the register that it writes, those that it reads, and its scalars."""
 
     name: str
     dst: int
     srcs: tuple[int, ...]
-    scalars: tuple[str | float | int | Number | ValueOf, ...]  # a parameter's name, a number, or what one is made of
+    scalars: tuple[str | float | int | Number | ValueOf, ...]  # parameter names, numbers, or formulas
 
     @property
     def labels(self) -> list[str]:
-        """The primitives that it computes."""
+        """The primitives of the instruction."""
         return re.findall(r"(\w+)\(", self.name)
 
     @property
     def costly(self) -> bool:
-        """Whether computing takes longer than reading, and may be done in parts: a draw counts from the start of a block."""
+        """Whether it takes longer than reading memory, and may run on part of a block: draws count from a block's start."""
         return any(TABLE[label].costly for label in self.labels) and not any(label in DRAWS for label in self.labels)
 
     @property
     def twice(self) -> bool:
-        """Whether its loop may read an element more than once: functions look for what is not ordinary, all but roots."""
+        """Whether its loop may read an element twice: functions other than roots check for special operands first."""
         return any(TABLE[label].costly and label != "sqrt" for label in self.labels)
 
 
 @dataclass
 class Program:
-    """Steps over registers: inputs come first, then outputs, then temporaries."""
+    """Steps over registers: inputs, then outputs, then temporaries."""
 
     n_inputs: int
     n_outputs: int
@@ -137,14 +137,14 @@ class Program:
     steps: list[Step] = field(default_factory=list)
 
     def with_values(self, inputs: Set[int], available: Callable[[str], bool]) -> Program | None:
-        """Return a program that takes these inputs, or some of them, as scalars; None where no instruction does."""
+        """Return a program that reads some of these inputs as scalars; None if no instruction does."""
         inputs = inputs & {r for step in self.steps for r in step.srcs}
         while inputs:
             values = {k: ValueOf(k) for k in inputs}
             steps = [
                 s if inputs.issuperset(s.srcs) else _rewritten(s, values, available) or s for s in self.steps
-            ]  # no instruction has only scalars
-            needed = inputs & {r for step in steps for r in step.srcs}  # as arrays, by some steps
+            ]  # no instruction has only scalar operands
+            needed = inputs & {r for step in steps for r in step.srcs}  # read as arrays by some steps
             if not needed:
                 return replace(self, steps=_joined(steps, self.n_inputs + self.n_outputs, available))
             inputs = inputs - needed
@@ -165,7 +165,7 @@ class Program:
 
 
 def _rewritten(step: Step, given: Mapping[int, Step | ValueOf], available: Callable[[str], bool]) -> Step | None:
-    """Return a step that computes some registers itself, or takes them as scalars; None where there is no such instruction."""
+    """Return a step that computes some registers itself, or reads them as scalars; None if no such instruction exists."""
     srcs: list[int] = []
     scalars: list = []
 
@@ -189,35 +189,35 @@ def _rewritten(step: Step, given: Mapping[int, Step | ValueOf], available: Calla
 
 
 def _joined(steps: list[Step], first: int, available: Callable[[str], bool]) -> list[Step]:
-    """Let steps compute what only they read of the step before, into a register from `first` on."""
+    """Return steps in which each computes the previous one's result, if only it reads that; registers start at `first`."""
     uses = Counter(r for step in steps for r in step.srcs)
     found: list[Step] = []
     for step in steps:
         last = found[-1] if found else step
-        whole = None
+        both = None
         if last.dst >= first and last.dst in step.srcs and uses[last.dst] == 1:
-            whole = _rewritten(step, {last.dst: last}, available)
-        if whole is not None:
+            both = _rewritten(step, {last.dst: last}, available)
+        if both is not None:
             found.pop()
-        found.append(whole or step)
+        found.append(both or step)
     return found
 
 
 def instruction_name(node: Expr, inside: Callable[[Expr], bool], merge: bool) -> tuple[str, list[Expr], list[Expr]]:
-    """Write the tile rooted at `node` as an instruction name.
+    """Return the instruction name of the tile rooted at `node`, with its operands.
 
     Parameters
     ----------
     inside : callable
-        Tells which nodes below `node` belong to the tile; others become operands.
+        Returns whether a node below `node` is part of the tile; others are operands.
     merge : bool
-        Whether one operand read twice gets one number.
+        Whether an operand that is read twice gets one number.
 
     Returns
     -------
     name : str
     operands, scalars : list of Expr
-        What ``x0, x1...`` and ``s0, s1...`` stand for.
+        The nodes of ``x0, x1...`` and of ``s0, s1...``.
     """
     operands: list[Expr] = []
     scalars: list[Expr] = []
@@ -225,7 +225,7 @@ def instruction_name(node: Expr, inside: Callable[[Expr], bool], merge: bool) ->
 
 
 def _written(n: Expr, inside: Callable[[Expr], bool], merge: bool, operands: list[Expr], scalars: list[Expr]) -> str:
-    """Write a part of an instruction's name.  (As a closure that calls itself, it would be garbage in a cycle.)"""
+    """Return a part of an instruction's name.  It is not a closure, since a recursive one is a reference cycle."""
     if n.kind in (PARAM, CONST):
         scalars.append(n)
         return f"s{len(scalars) - 1}"
@@ -242,45 +242,45 @@ def _written(n: Expr, inside: Callable[[Expr], bool], merge: bool, operands: lis
 def compile_program(
     roots: Sequence[Expr], n_inputs: int, available: Callable[[str], bool], real: bool = False
 ) -> Program:
-    """Cover `roots` with instructions and give each value a register.
+    """Return a program for `roots`: they are covered with instructions, and values get registers.
 
     Parameters
     ----------
     roots : sequence of Expr
         One formula per output; input leaves are numbered below `n_inputs`.
     available : callable
-        Tells whether the instruction of a name exists for the compute type.
+        Returns whether an instruction exists for the compute type, by its name.
     real : bool
-        Whether that is float32 or float64; then what is made of parameters alone is computed once.
+        Whether the compute type is float32 or float64; then formulas of parameters only are evaluated once.
 
     Raises
     ------
     KeyError
-        When a primitive does not exist for the compute type.
+        If a primitive does not exist for the compute type.
     """
     if real:
-        roots = _with_numbers(roots)
+        roots = _with_scalars(roots)
     uses = Counter(a.uid for n in walk(roots) for a in n.args)
     uses.update(r.uid for r in roots)
     tiles = _tiles(roots, uses, available)
     return _allocated(roots, tiles, n_inputs)
 
 
-def _with_numbers(roots: Sequence[Expr]) -> Sequence[Expr]:
-    """Return formulas in which a formula of parameters alone is a parameter, whose label is that formula."""
+def _with_scalars(roots: Sequence[Expr]) -> Sequence[Expr]:
+    """Return formulas in which each formula of parameters only is a parameter, whose label is a :class:`Number`."""
     made: dict[Expr, Expr] = {}
     numbers: set[int] = set()
     for n in walk(roots):
         if n.kind in (PARAM, CONST):
             numbers.add(n.uid)
-        elif n.label in OF_NUMBERS and n.args and all(a.uid in numbers for a in n.args) and len(_below(n)) <= MAX_PARTS:
+        elif n.label in SCALAR_OPS and n.args and all(a.uid in numbers for a in n.args) and len(_below(n)) <= MAX_PARTS:
             numbers.add(n.uid)
             made[n] = param(Number(n))  # type: ignore[arg-type]
     return substitute(roots, made) if made else roots
 
 
 def _tiles(roots, uses: Counter, available) -> list[tuple[Expr, str, list[Expr], list[Expr]]]:
-    """Choose instructions from the roots down; return them in the order of execution."""
+    """Choose instructions from the roots down; return them in order of execution."""
     chosen: dict[int, tuple[Expr, str, list[Expr], list[Expr]]] = {}
     stack = [r for r in roots if r.kind == CALL]
     while stack:
@@ -294,7 +294,7 @@ def _tiles(roots, uses: Counter, available) -> list[tuple[Expr, str, list[Expr],
 
 
 def _is_private(node: Expr, uses: Counter) -> bool:
-    """Tell whether a formula is small enough for one instruction and nobody else needs its inner values."""
+    """Return whether a formula fits in one instruction, and its inner values have no other readers."""
     stack, calls = list(node.args), 1
     while stack:
         below = stack.pop()
@@ -307,7 +307,7 @@ def _is_private(node: Expr, uses: Counter) -> bool:
 
 
 def _largest(node: Expr, uses: Counter, available) -> tuple[str, list[Expr], list[Expr]]:
-    """Return the largest instruction rooted at `node` whose inner values nobody else needs."""
+    """Return the largest instruction rooted at `node` whose inner values have no other readers."""
     if _is_private(node, uses):
         found = _instruction(node, lambda n: True, available)
         if found is not None:
@@ -326,7 +326,7 @@ def _largest(node: Expr, uses: Counter, available) -> tuple[str, list[Expr], lis
     found = _instruction(node, lambda n: False, available)
     if found is not None:
         return found
-    # the scalars of this node become registers of their own
+    # the scalars of this node are read from registers
     name = f"{node.label}({','.join(f'x{i}' for i in range(len(node.args)))})"
     if available(name):
         return name, list(node.args), []
@@ -334,7 +334,7 @@ def _largest(node: Expr, uses: Counter, available) -> tuple[str, list[Expr], lis
 
 
 def _matches(node: Expr, skeleton: Tree, uses: Counter, inside: set[int]) -> bool:
-    """Tell whether a formula has these primitives, whose inner values nobody else needs; note them as `inside`."""
+    """Return whether a formula has the skeleton's primitives, and its inner values no other readers; add them to `inside`."""
     for arg, below in zip(node.args, skeleton[1:], strict=True):
         if below is not None:
             if (
@@ -349,11 +349,11 @@ def _matches(node: Expr, skeleton: Tree, uses: Counter, inside: set[int]) -> boo
 
 
 def _instruction(node: Expr, inside: Callable[[Expr], bool], available) -> tuple[str, list[Expr], list[Expr]] | None:
-    """Return the instruction of a tile, if there is one."""
+    """Return the instruction of a tile, or None if none exists."""
     for merge in (True, False):
         name, operands, scalars = instruction_name(node, lambda n: n is node or inside(n), merge)
         if len(operands) > MAX_OPERANDS or len(scalars) > MAX_SCALARS:
-            return None  # nor are there fewer when operands are not merged
+            return None  # without merging there are more operands
         if available(name):
             return name, operands, scalars
     return None
@@ -381,14 +381,14 @@ def _allocated(roots, tiles, n_inputs: int) -> Program:
     def register(o: Expr) -> int:
         if o.kind == INPUT:
             return o.label
-        if o.uid not in where:  # a scalar that an instruction wants as an array
+        if o.uid not in where:  # a scalar that an instruction reads as an array
             where[o.uid] = new_register()
             program.steps.append(Step("s0", where[o.uid], (), (_scalar(o),)))
         return where[o.uid]
 
     for at, (node, name, operands, scalars) in enumerate(tiles):
         srcs = tuple(register(o) for o in operands)
-        # An output's register is written once, by its own step, and may be read afterwards as an operand of another output.
+        # An output's register is written once, by its own step, so other outputs can read it as an operand.
         dst = home.get(node.uid)
         if dst is None:
             dst = new_register()

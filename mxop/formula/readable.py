@@ -1,4 +1,4 @@
-"""Formulas as a person writes them: infix, with names, one line for each result and each value that is used twice."""
+"""Formulas as text for people: infix, with names; one line for each result and for each value used more than once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from .expr import CALL, CONST, Expr, walk
 
-#: Primitive: text over its operands, and how tightly it binds.
+#: Text of each primitive over its operands, and its precedence.
 _INFIX = {
     "lor": ("{} or {}", 1), "lxor": ("{} xor {}", 1), "land": ("{} and {}", 2), "lnot": ("not {}", 3),
     "lt": ("{} < {}", 4), "le": ("{} <= {}", 4), "gt": ("{} > {}", 4), "ge": ("{} >= {}", 4), "eq": ("{} == {}", 4),
@@ -16,20 +16,20 @@ _INFIX = {
     "neg": ("-{}", 7), "square": ("{}**2", 9), "pow": ("{}**{}", 8), "reciprocal": ("1 / {}", 6),
 }  # fmt: skip
 _ATOM = 10
-#: Primitives whose left operand binds as tightly as they do: ``a - b - c`` is ``(a - b) - c``.
+#: Left-associative primitives: ``a - b - c`` is ``(a - b) - c``.
 _LEFT = ("add", "sub", "mul", "div", "mod", "floordiv", "lor", "lxor", "land")
 
 
 def readable(roots: Sequence[Expr], names: Mapping[Expr, str], results: Sequence[str]) -> list[str]:
-    """Write formulas as assignments.
+    """Return formulas as lines of assignments.
 
     Parameters
     ----------
     roots : sequence of Expr
     names : dict of Expr to str
-        What leaves are called; a constant or a leaf without a name is written as it is.
+        Names of leaves; constants and leaves without a name are written as they are.
     results : sequence of str
-        What each formula gives.
+        The name of each formula's result.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def readable(roots: Sequence[Expr], names: Mapping[Expr, str], results: Sequence
 
 
 def _written(node: Expr, text: Mapping[Expr, tuple[str, int]]) -> tuple[str, int]:
-    """Return the text of a node over that of its operands, and how tightly it binds."""
+    """Return the text of a node over those of its operands, and its precedence."""
     if node.kind == CONST:
         value = f"{node.label:.9g}"
         return value, _ATOM if not value.startswith("-") else 7

@@ -1,7 +1,7 @@
-"""Simplification while a formula is built: constants are folded and neutral operations dropped.
+"""Simplification of formulas while they are built: constants are folded, neutral operations are dropped.
 
-Every rule keeps the value for every input, NaN, infinities and the sign of zero included, so ``x * 0`` stays as it is and
-so does ``x + 0`` (which turns -0.0 into 0.0).
+Every rule keeps the value for every input, including NaN, infinities and the sign of zero, so ``x * 0`` stays, and so does
+``x + 0``, which turns -0.0 into 0.0.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _mul(a: Expr, b: Expr) -> Expr | None:
         return simplified("mul", (a.args[0], b.args[0]))
     if a is b:
         return raw_call("square", (a,))
-    # scalars first, so that equal products meet
+    # scalars first, so that equal products are the same expression
     if b.kind in (CONST, PARAM) and a.kind not in (CONST, PARAM):
         return simplified("mul", (b, a))
     return None

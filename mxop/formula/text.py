@@ -1,6 +1,6 @@
-"""Print formulas as C (the CPU instructions, generated at build time) and as CUDA (at run time).
+"""Prints formulas as C (CPU instructions, generated at build time) and as CUDA (at run time).
 
-Both come from the same rows of the primitive table, so that the devices cannot drift apart.
+Both use the rows of the primitive table, so that the devices agree.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def number(value: float, ctype: str) -> str:
 
 
 def statements(roots: list[Expr], names: dict[Expr, str], ctype: str, dialect: str) -> tuple[list[str], list[str]]:
-    """Print a formula, one temporary per shared or nested call.
+    """Return the text of formulas, with a temporary for each shared or nested call.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ def texts(roots: Iterable[Expr], names: Mapping[Expr, str], write: Callable[[Exp
     names : mapping of Expr to str
         Text for each leaf (constants may be left out).
     write : callable
-        ``write(node, operands)`` returns the text of a call over those of its operands; called operands first, it may
-        write a line for the call and return its name.
+        ``write(node, operands)`` returns the text of a call, given those of its operands.  It runs for operands first, and may
+        write a line for the call and return the name of its result.
     literal : callable
         ``literal(constant, user)`` returns a number as the operand of a call.
     """

@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import Any
 
 from ..support.missing import attribute, names_shown
-from . import control_files as _control_files  # noqa: F401  registers what files name
+from . import control_files as _control_files  # noqa: F401  registers operators that only files name
 from . import control_flow as _control_flow  # noqa: F401  registers MXNet's operators
-from . import loop_gradient as _loop_gradient  # noqa: F401  what loops are differentiated by
+from . import loop_gradient as _loop_gradient  # noqa: F401  defines Loop.grad
 from . import value_control as _value_control  # noqa: F401  loops inside composites
 from . import value_gradient as _value_gradient  # noqa: F401  gradients inside compiled functions
 from .assignment import assign

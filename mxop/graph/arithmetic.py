@@ -1,4 +1,4 @@
-"""Python's arithmetic on what stands for an array: symbols, and the values that gradient rules see."""
+"""Python's arithmetic for symbols, and for the values that gradient rules receive."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from ..support.errors import OpTypeError
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The operators behind one of Python's.
+    """The operators that implement one of Python's.
 
     Attributes
     ----------
     symbols : str
-        Of two symbols, which have one shape as in MXNet.
+        For two symbols, which must have one shape, as in MXNet.
     arrays : str
-        Of two arrays, which broadcast.
+        For two arrays, which broadcast.
     scalar, reflected : str
-        Of an array and a number; of a number and an array.
+        For an array and a number; for a number and an array.
     hints : tuple of str
-        How MXNet names the three kinds of nodes.
+        MXNet's names for the three kinds of nodes.
     """
 
     symbols: str
@@ -57,18 +57,18 @@ LE, GE = _comparison("lesser_equal", "greater_equal"), _comparison("greater_equa
 
 
 class Arithmetic:
-    """Mixin: arithmetic and comparison by calling operators."""
+    """Mixin: arithmetic and comparisons by calls of operators."""
 
     __slots__ = ()
     __array_priority__ = 1000.0
     __array_ufunc__ = None  # NumPy's scalars leave the operation to us
 
     def _operate(self, op_name: str, hint: str, inputs: list, params: dict[str, Any]) -> Any:
-        """Call an operator; the class that mixes this in says how."""
+        """Call an operator; subclasses define it."""
         raise NotImplementedError
 
     def _two_op(self, row: Row) -> str:
-        """Return which operator of a row takes two of this class."""
+        """Return the operator of a row for two operands of this class."""
         return row.arrays
 
     def _binary(self, row: Row, other: Any) -> Any:

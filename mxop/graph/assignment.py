@@ -1,7 +1,7 @@
-"""Assignment to variables: the operator, and the order that it brings into a graph.
+"""Assignment to variables: the operator, and the order of reads and assignments in a graph.
 
-A node that reads a variable sees what it held when the run began; only nodes that were put after an assignment (see
-:mod:`.ordering`) see what was assigned.  Passes need not know of this: it is seen to at the end, when a schedule is made.
+A node that reads a variable gets its value from the start of the run; only nodes ordered after an assignment (see
+:mod:`.ordering`) get the new value.  Passes ignore this: :func:`settled` enforces it at the end, when a schedule is made.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ registry.register(Assign())
 
 
 def assign(variable: Any, value: Any) -> Any:
-    """Return a symbol that sets a variable to a value when it is computed, and is that value.
+    """Return a symbol that assigns a value to a variable when it is computed; its own value is that value.
 
-    The variable becomes an auxiliary state.  Everything else that reads it in the same run sees its value from before,
-    except what is put after the assignment; see :func:`~mxop.graph.after`, :func:`~mxop.graph.sequential` and
+    The variable becomes an auxiliary state.  All other reads of it in the same run get its old value, except those ordered
+    after the assignment; see :func:`~mxop.graph.after`, :func:`~mxop.graph.sequential` and
     :func:`~mxop.graph.control_dependencies`.
 
     Parameters
@@ -65,7 +65,7 @@ def assign(variable: Any, value: Any) -> Any:
     variable : Symbol
         A variable.
     value : Symbol or number
-        Of its shape and type.
+        Of the variable's shape and type.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def assign(variable: Any, value: Any) -> Any:
     """
     entries = symbols.entries_of(variable)
     if len(entries) != 1 or entries[0][0].op is not None:
-        raise OpTypeError(f"assign: {variable!r} is no variable; expected what mx.sym.Variable returns")
+        raise OpTypeError(f"assign: {variable!r} is not a variable; expected what mx.sym.Variable returns")
     F = symbols.namespace()
     if isinstance(value, (bool, int, float)):
         value = F.ones_like(variable) * value
@@ -88,15 +88,15 @@ def assign(variable: Any, value: Any) -> Any:
 
 # ---- order ----------------------------------------------------------------------------------------------------------
 def settled(graph: Graph, known: Known) -> Graph:
-    """Return a graph in which whoever reads a variable finds the value that is meant there.
+    """Return a graph in which each reader of a variable gets the value that it should.
 
-    Readers run before the assignment that comes next for them.  Where they cannot (they need its result, or belong to the
-    backward pass), they read a copy that was made before.
+    Readers run before the assignment that follows them.  Those that cannot (they need its result, or are part of backward) read
+    a copy made before the assignment.
 
     Raises
     ------
     OpValueError
-        When two assignments to a variable have no order.
+        If two assignments to a variable have no order.
     """
     writers: dict[Node, list[Node]] = {}
     for node in graph.nodes:
@@ -106,9 +106,9 @@ def settled(graph: Graph, known: Known) -> Graph:
 
 
 class _Order:
-    """Finds what has to be added to a graph, and adds it.
+    """Adds control dependencies and copies of variables to a graph.
 
-    Assignments are numbered; a set of them is an integer, one bit for each.
+    Assignments are numbered; a set of them is an integer with one bit for each.
     """
 
     def __init__(self, graph: Graph, known: Known, writers: dict[Node, list[Node]]):
@@ -121,15 +121,15 @@ class _Order:
             for source, _ in node.below():
                 found |= self.past[source]
             self.past[node] = found
-        self.behind = {node: self.past[node] for node in self.bit}  # what assignments need, with what is added
+        self.behind = {node: self.past[node] for node in self.bit}  # what each needs, with added dependencies
         n = len(graph.outputs) if known.n_forward is None else known.n_forward
         self.forward = set(Graph(graph.outputs[:n]).nodes)
-        self.added: dict[Node, list[Node]] = {}  # to the nodes that an assignment runs after
+        self.added: dict[Node, list[Node]] = {}  # nodes that an assignment must run after
         self.saved: dict[Node, Node] = {}  # copies of variables
         self.reads: dict[tuple[Node, int], Node] = {}  # inputs that read a copy
 
     def result(self) -> Graph:
-        """Return the graph with its order."""
+        """Return the graph with its reads and assignments in order."""
         for variable, nodes in self.writers.items():
             self._check_order(variable, nodes)
         for node in self.graph.nodes:
@@ -139,7 +139,7 @@ class _Order:
         return self._rebuilt([(self._copy(n), k) if n in self.writers else (n, k) for n, k in self.graph.outputs])
 
     def _check_order(self, variable: Node, writers: list[Node]) -> None:
-        for first, second in pairwise(writers):  # nodes come in an order of execution
+        for first, second in pairwise(writers):  # in order of execution
             if not self.past[second] & self.bit[first]:
                 raise OpValueError(
                     f"{variable.name!r} is assigned twice without an order: {describe(first)}, and {describe(second)}; put "
@@ -147,7 +147,7 @@ class _Order:
                 )
 
     def _place(self, reader: Node, at: int, writers: list[Node]) -> None:
-        """Put a reader before the assignment that comes next for it."""
+        """Make a reader run before the assignment that follows it, or read a copy."""
         past = self.past[reader] if reader.control else 0
         follower = next((w for w in writers if w is not reader and not past & self.bit[w]), None)
         if follower is None:
@@ -166,7 +166,7 @@ class _Order:
         self.behind[writer] |= self.past.get(node, 0)
 
     def _behind(self, assignments: int) -> int:
-        """Return assignments with all that they need."""
+        """Return a set of assignments with all that they need."""
         found = left = assignments
         while left:
             number = left.bit_length() - 1
@@ -176,7 +176,7 @@ class _Order:
         return found
 
     def _copy(self, variable: Node) -> Node:
-        """Return the copy of a variable that is made before it is assigned."""
+        """Return the copy of a variable made before its first assignment."""
         if variable not in self.saved:
             op = registry.get("_copy")
             saved = self.saved[variable] = Node(op, op.parse({}), ((variable, 0),), f"{variable.name}_before")

@@ -1,4 +1,4 @@
-"""The registry of backends: what ``Symbol.optimize_for`` can hand a graph to."""
+"""The registry of backends for ``Symbol.optimize_for``."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _backends: dict[str, Run] = {}
 
 
 def register_backend(name: str, run: Run) -> Run:
-    """Let ``sym.optimize_for(name)`` hand the symbol to a function.
+    """Register a function that ``sym.optimize_for(name)`` calls with the symbol.
 
     Parameters
     ----------
     name : str
     run : callable
-        ``run(symbol, args, aux, ctx, options) -> Symbol``.  `args` and `aux` are dicts of str to NDArray, or None where the
-        caller gave none; what is added to them are new parameters.  A :class:`~mxop.graph.Backend` is such a function: it
+        ``run(symbol, args, aux, ctx, options) -> Symbol``.  `args` and `aux` are dicts of str to NDArray, or None if not given;
+        entries that the function adds to them are new parameters.  A :class:`~mxop.graph.Backend` is such a function, which
         runs parts of the graph itself.
 
     Raises
     ------
     OpValueError
-        When the name is taken by something else.
+        If another module has registered the name.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def register_backend(name: str, run: Run) -> Run:
 
 
 def unregister_backend(name: str) -> None:
-    """Take a backend out of the registry."""
+    """Remove a backend from the registry."""
     get_backend(name)
     del _backends[name]
 

@@ -1,4 +1,4 @@
-"""How fast memory can be copied here: measured once, and kept."""
+"""The bandwidth of copies on a device, measured once and cached."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from ..context import Context
 from ..support import dtypes
 
-#: Bytes of the array that is copied, by how much a call moves: caches are faster than memory.
+#: Bytes of the copied arrays; the size is chosen by the bytes that a call moves, since caches are faster than memory.
 SIZES = (1 << 18, 1 << 21, 1 << 25)
-SECONDS = 0.03  # for each of them; the fastest copy counts, because others share the machine
+SECONDS = 0.03  # for each size; the fastest copy counts, since other processes share the machine
 
 
 def copy_bandwidth(context: Context, nbytes: int) -> float:
-    """Return how many bytes per second a copy that moves no more than `nbytes` reads and writes on a device.
+    """Return the bytes per second that a copy of at most `nbytes` (read and written) moves on a device.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Operators that run graphs: what loops and what becomes loops share, and how such a graph becomes calls.
+"""The base of operators that run graphs, such as loops, and the functions that turn such a graph into prepared calls.
 
-The graphs (``op.bodies``) have variables of their own for what they read; ``op.given`` lists those in the order of the
-operator's inputs.  Every call is an operator object of its own, so what it is (whether it draws, how many outputs it has)
-follows from its graphs.
+The graphs (``op.bodies``) have variables of their own for their operands; ``op.given`` lists these in the order of the
+operator's inputs.  Each call is an operator object of its own, whose properties (does it draw, how many outputs has it)
+follow from its graphs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Bodied(External):
     Attributes
     ----------
     given : list of Node
-        The variables of the bodies that the inputs are values of; ``arguments`` are the names of the inputs.
+        The variables of the bodies, in the order of the inputs; ``arguments`` are the names of the inputs.
     bodies : tuple of Graph
     """
 
@@ -56,7 +56,7 @@ class Bodied(External):
         self.stateful = any(n.op.stateful for n in calls)
 
     def with_bodies(self, bodies: Sequence[Graph]) -> Bodied:
-        """Return an operator with other graphs of the same variables, itself where they are the same."""
+        """Return an operator with other graphs of the same variables, or itself if they are the same graphs."""
         if all(a is b for a, b in zip(bodies, self.bodies, strict=True)):
             return self
         found = copy_of(self)
@@ -68,30 +68,30 @@ class Bodied(External):
             raise OpTypeError(f"operator {self.name} takes {len(self.arguments)} inputs, {n} given")
 
     def prepared(self, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
-        """Return a call of :mod:`mxop._core.loops` on these arrays; None where the bodies must be run by :meth:`run`."""
+        """Return a call of :mod:`mxop._core.loops` on these arrays; None if the bodies must be run by :meth:`run`."""
         if any(a._gpu is not None for a in (*inputs, *outputs)):
             return None
         try:
             return self.call(inputs, outputs, reqs)
-        except NotImplementedError:  # a call inside keeps its arrays
+        except NotImplementedError:  # a call in a body cannot be moved to other arrays
             return None
 
     def call(self, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
-        """Return the prepared call."""
+        """Return the prepared call on these arrays."""
         raise NotImplementedError
 
     def inside(self, specs: Sequence[tuple[Any, int]], is_train: bool | None = None) -> Specs:
-        """Return what is known inside of the bodies, by shapes and types of the inputs."""
+        """Return shapes and types of entries of the bodies, for those of the inputs."""
         raise NotImplementedError
 
     def inside_of(self, node: Node, specs: Specs | None) -> Specs | None:
-        """Return it for a node, by what is known outside."""
+        """Return :meth:`inside` for the inputs of a node; None without `specs`."""
         return None if specs is None else self.inside([specs(e) for e in node.inputs], specs.is_train)
 
     def expanded(
         self, node: Node, everything: bool, effects: Effects | None, specs: Specs | None
     ) -> list[Entry] | None:
-        """Return what a node becomes when graphs are expanded; see :func:`.expand.expand`."""
+        """Return the entries that replace a node when graphs are expanded; see :func:`.expand.expand`."""
         inner = self.inside_of(node, specs)
         op = self.with_bodies([expand(b, everything, specs=inner)[0] for b in self.bodies])
         new = node if op is self else node.replaced(op=op)
@@ -103,7 +103,7 @@ class Bodied(External):
 
 
 def copy_of(op: Bodied) -> Any:
-    """Return a copy of an operator, without what it found out about its graphs (``copy.copy`` of an operator is itself)."""
+    """Return a copy of an operator without its cached properties (``copy.copy`` of an operator returns itself)."""
     found = object.__new__(type(op))
     found.__dict__.update(op.__dict__)
     for name in ("pure", "_everything", "_graphs"):
@@ -112,23 +112,23 @@ def copy_of(op: Bodied) -> Any:
 
 
 def specs_of(F: Any, values: Sequence[Any]) -> tuple | None:
-    """Return shapes and types of arrays, or of a builder's values where they are known."""
+    """Return shapes and types of arrays, or of a builder's values if they are known."""
     if not isinstance(F, Builder):
         return tuple((tuple(a.shape), a.dtype_code) for a in values)
     return None if F.specs is None else tuple(F.specs(v.entry) for v in values)
 
 
 class Named(External):
-    """An operator with bodies as files and registry know it; :meth:`of` makes that of one call.
+    """An operator with bodies in the registry and in files; :meth:`of` makes the operator of one call.
 
     Parameters
     ----------
     signature : callable
-        Its parameters and documentation.
+        A function with its parameters and documentation.
     make : callable
-        ``make(named, attrs, bodies)`` returns the operator of a call, or raises where they do not fit.
+        ``make(named, attrs, bodies)`` returns the operator of a call, or raises if parameters and bodies do not fit.
     used_by : str
-        The function that makes such calls.
+        The function that makes such calls, for messages.
     """
 
     kind = "control"
@@ -142,7 +142,7 @@ class Named(External):
         self._spec, self._make, self._used_by = Spec.of(name, signature), make, used_by
 
     def of(self, attrs: Attrs, bodies: Sequence[Graph]) -> Bodied:
-        """Return the operator of one call, with these bodies."""
+        """Return the operator of a call with these bodies."""
         for key, value in attrs.items():
             if isinstance(value, tuple) and None in value:
                 raise OpValueError(f"operator {self.name}: {key}={value}; expected whole numbers")
@@ -157,7 +157,7 @@ class Named(External):
 def over_inputs(
     name: str, n: int, graphs: Sequence[Graph], inner: Sequence[Sequence[Node]], at: Sequence[Sequence[int]]
 ) -> tuple[list[Node], list[Graph]]:
-    """Return a variable for each of `n` inputs, and graphs over these, whose own variables `inner` are the inputs `at`."""
+    """Return a variable for each of `n` inputs, and the graphs over these: variables `inner` become the inputs `at`."""
     place: dict[int, Node] = {}
     found = []
     for graph, variables, places in zip(graphs, inner, at, strict=True):
@@ -171,10 +171,10 @@ def over_inputs(
 
 # ---- what a graph keeps for its gradient ----------------------------------------------------------------------------------
 def kept(graph: Graph) -> list[Entry]:
-    """Return the values that the gradient of a body should find, and not compute again.
+    """Return the entries of a body that a loop stores for its gradient.
 
-    These are what it cannot (random draws) or would be long about: products, reductions, loops; elementwise calls and views
-    are computed again.
+    These cannot be recomputed (random draws) or are expensive (products, reductions, loops).  Elementwise calls and views are
+    recomputed.
     """
     return [(node, k) for node in graph.nodes if node.op is not None and _keeps(node) for k in range(node.n_outputs)]
 
@@ -188,17 +188,17 @@ def _keeps(node: Node) -> bool:
 
 
 def is_vector(shape: Any) -> bool:
-    """Tell whether slices have shape ``(1,)``, as MXNet's have without NumPy's shapes: the loop is given a column then."""
+    """Return whether slices have shape ``(1,)``, as in MXNet without NumPy's shapes; the loop then reads a column."""
     return shape is not None and len(shape) == 1 and not numpy_shape()
 
 
 def slice_of(shape: Any) -> Any:
-    """Return the shape of what a body is given of data of a shape."""
+    """Return the shape of a slice of data."""
     return (1,) if is_vector(shape) else shape[1:]
 
 
 def is_zero(head: Any) -> bool:
-    """Tell whether a head gradient is zero because nothing depends on the output."""
+    """Return whether an output gradient is zero because nothing depends on the output."""
     entry = getattr(head, "entry", None)
     return entry is not None and entry[0].op is not None and entry[0].op.name == "zeros_like"
 
@@ -211,16 +211,16 @@ def body_calls(
     n_sums: int = 0,
     answer: bool = False,
 ) -> Any:
-    """Return a graph as what :mod:`mxop._core.loops` runs: its stand-ins are the inputs, then the outputs.
+    """Return a graph as the calls that :mod:`mxop._core.loops` runs, on placeholders for inputs, then outputs.
 
     Parameters
     ----------
-    specs : sequence of (shape, type)
+    specs : sequence of (shape, type code)
         Of the inputs.
     n_sums : int
-        How many of the last outputs are added to what is there.
+        The number of last outputs that are added to their arrays.
     answer : bool
-        Whether the only output is a buffer of the body's own.
+        Whether the graph is a condition, whose only output is a buffer of the body.
     """
     if answer:
         F, (e,) = Builder(), graph.outputs

@@ -1,4 +1,4 @@
-"""``F`` inside the graph layer: what composites and gradient rules call to add nodes."""
+"""The namespace ``F`` in which composites and gradient rules add nodes to a graph."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .symbolic import has_numbers, numbers_as_inputs
 
 _SPACES = {space: prefix for prefix, space in registry.PREFIXES.items()}
 
-#: Attributes of a node that those which are made for it have, too.
+#: Attributes that nodes inherit from the node they are made for.
 INHERITED = ("__force_mirroring__",)
-#: Functions of ``F`` that are no operators: what makes each for a builder; :mod:`.value_control` and others put them here.
+#: Functions of ``F`` that are not operators, each made by a function of the builder; :mod:`.value_control` and others add them.
 CONTROL: dict[str, Callable[[Builder], Callable]] = {}
 
 
 class Value(Arithmetic):
-    """An entry of a graph that is being built; it behaves as an array in a rule.  Arithmetic broadcasts, as arrays do."""
+    """An entry of a graph under construction; in a rule it behaves as an array does, with broadcasting arithmetic."""
 
     __slots__ = ("builder", "entry")
 
@@ -38,18 +38,18 @@ class Value(Arithmetic):
         return self.builder._call(op_name, inputs, params)
 
     def __mxop_operator__(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Apply an operator that was called by its own name, and not as a function of ``F``."""
+        """Apply an operator called by its own name instead of as a function of ``F``."""
         return getattr(self.builder, name)(*args, **kwargs)
 
     def __mxop_gradients__(
         self, heads: Sequence, variables: Sequence, head_grads: Sequence | None, create_graph: bool
     ) -> list[Value]:
-        """Differentiate in the graph that is being built: what ``autograd.grad`` does with values."""
+        """Differentiate in the graph under construction; ``autograd.grad`` calls this for values."""
         found = self.builder._gradients(heads, variables, head_grads)
         return found if create_graph else [g.detach() for g in found]
 
     def detach(self) -> Value:
-        """Return the values without their history: nothing is differentiated through them."""
+        """Return the value without its history: gradients do not pass through."""
         block = registry.get("BlockGrad")
         return Value(self.builder, (self.builder.add(block, [self.entry], block.parse({})), 0))
 
@@ -64,17 +64,17 @@ class Value(Arithmetic):
         except OpLookupError:
             if name not in mxnet_names.listed("NDArray"):
                 raise
-            raise OpLookupError(f".{name} is for arrays alone: a composite or a gradient rule runs in graphs, too, before "
-                                "there are numbers; write it with operators of F") from None  # fmt: skip
+            raise OpLookupError(f".{name} is for arrays only: composites and gradient rules run in graphs, too, which have "
+                                "no values yet; use operators of F") from None  # fmt: skip
 
     def __getitem__(self, key: Any) -> Value:
-        """Take a part, as of an array: with integers, slices, None and ``...``."""
+        """Return a part, as of an array: by integers, slices, None and ``...``."""
         from ..ops.indexing import part_of
 
         return self.builder.viewed(self, part_of(self.builder, self, key))
 
     def reshape(self, *args: Any, **kwargs: Any) -> Value:
-        """Return the values in another shape."""
+        """Return the value in another shape."""
         return self.builder.viewed(self, self.builder.reshape(self, *args, **kwargs))
 
     def __iadd__(self, other: Any) -> Value:
@@ -100,12 +100,12 @@ class Value(Arithmetic):
         return self.builder.transpose(self)
 
     def astype(self, dtype: Any, copy: bool = True) -> Value:
-        """Return the values in another type; where they have it, perhaps themselves."""
+        """Return the value in another type; without `copy`, itself if it has the type."""
         if not copy and dtypes.code_of(dtype) == dtypes.code_of(self.dtype):
             return self
         return self.builder.Cast(self, dtype=dtype)
 
-    # What arrays say of themselves, values do where it is known: in graphs that are bound, and in calls on arrays.
+    # These properties need inferred shapes and types: they work in bound graphs and in calls on arrays.
     @property
     def shape(self) -> tuple[int, ...]:
         return self.builder.spec(self.entry, "shape")[0]
@@ -124,14 +124,14 @@ class Value(Arithmetic):
 
 
 class Builder:
-    """The namespace ``F`` of a rule: every registered name is a function that adds a node.
+    """The namespace ``F`` of a rule: each registered name is a function that adds a node.
 
-    New nodes take their name and source from the node that they are made for; see :meth:`work_for`.
+    New nodes get their names and sources from the node they are made for; see :meth:`work_for`.
 
     Parameters
     ----------
     specs : callable, optional
-        ``specs(entry)`` returns shape and type code of an entry, None for what is not known.
+        ``specs(entry)`` returns shape and type code of an entry, None if unknown.
     """
 
     def __init__(self, specs: Callable[[Entry], tuple[Any, int]] | None = None) -> None:
@@ -140,42 +140,42 @@ class Builder:
         self._prefix, self._source, self._order, self._count = "", None, 0, 0
         self._control: tuple[Node, ...] = ()
         self._inherited: dict[str, str] = {}
-        self._scopes: list[set[Node]] = []  # of the subgraphs that are being made: their nodes
+        self._scopes: list[set[Node]] = []  # nodes of the subgraphs under construction
 
     def work_for(self, node: Node, suffix: str, order: int = 0, control: tuple[Node, ...] = ()) -> None:
-        """From now on make nodes for `node`: called after it, and pointing at its source; they run after `control`."""
+        """Make all later nodes for `node`: with its name and source, after `control`."""
         self._prefix, self._source, self._order, self._count = node.name + suffix, node.source, order, 0
         self._control = control
         self._inherited = {key: value for key, value in (node.strings or {}).items() if key in INHERITED}
 
     def value(self, entry: Entry) -> Value:
-        """Return an entry as what rules work with."""
+        """Return an entry as a value for rules."""
         return Value(self, entry)
 
     def viewed(self, value: Value, part: Value) -> Value:
-        """Return a part of a value, of which an array would be a view."""
+        """Return `part`, a part of `value` that would be a view of an array."""
         return part
 
     def changed(self, value: Value, new: Value) -> Value:
-        """Return what ``value += ...`` leaves under the name: rules change nothing that they were given."""
+        """Return the result of ``value += ...``: rules do not change their arguments."""
         return new
 
     def spec(self, entry: Entry, asked: str) -> tuple[tuple[int, ...], int]:
-        """Return the shape and type code of an entry; `asked` is the property that a rule reads.
+        """Return shape and type code of an entry; `asked` is the property that a rule reads, for messages.
 
         Raises
         ------
         UnknownShapeError
-            Where it is not known yet.
+            If that property is not known.
         """
         shape, code = (None, dtypes.UNKNOWN) if self.specs is None else self.specs(entry)
         if (code == dtypes.UNKNOWN) if asked == "dtype" else not infer.known(shape):
             raise UnknownShapeError(f"the .{asked} of {entry[0].output_name(entry[1])!r} is not known yet: a composite or a "
-                                    "gradient rule can read it in calls on arrays and in what is bound")  # fmt: skip
+                                    "gradient rule can read it in calls on arrays and in bound graphs")  # fmt: skip
         return shape, code
 
     def add(self, op: Operator, inputs: Sequence[Entry], attrs: Attrs) -> Node:
-        """Add a node, in the mode of the graph."""
+        """Add a node in the mode of the graph."""
         op.check_arity(attrs, len(inputs))
         if self._is_train is not None:
             attrs = attrs.training(self._is_train)
@@ -191,7 +191,7 @@ class Builder:
         return node
 
     def _invoke(self, op: Operator, inputs: Sequence[Value], attrs: Attrs) -> Any:
-        """Add a call; return its output, or the list of its outputs."""
+        """Add a call; return its output, or a list of its outputs."""
         for value in inputs:
             if not isinstance(value, Value):
                 raise OpTypeError(f"operator {op.name}: a rule gave {value!r} as an input; expected an array")
@@ -255,7 +255,7 @@ class _Space:
 
 
 def entries_of(result: Any, count: int, what: str) -> list[Entry]:
-    """Return the entries of what a composite returned."""
+    """Return the entries of the result of a composite."""
     values = list(result) if isinstance(result, (list, tuple)) else [result]
     if len(values) != count or not all(isinstance(v, Value) for v in values):
         raise OpTypeError(f"{what} returned {result!r}; expected {count} output{'s' if count != 1 else ''}")

@@ -1,4 +1,4 @@
-"""What ``f(*args, **kwargs)`` means for an operator: which arguments are inputs, which are parameters; and a graph, called."""
+"""How ``f(*args, **kwargs)`` calls an operator: its inputs and parameters; and how a graph is called on arrays."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .ir import Entry, Graph, Node
 
 
 def replayed(F: Any, graph: Graph, given: Mapping[Node, Any]) -> list[Any]:
-    """Call the operators of a graph one by one, in the namespace `F`, with values of its variables; return its outputs.
+    """Call the operators of a graph one by one in the namespace `F`, with values for its variables; return its outputs.
 
-    What is made of nothing lies on the device of the values.
+    Arrays that depend on no input are created on the device of the values.
     """
     values: dict[Entry, Any] = {(v, 0): value for v, value in given.items()}
     place = next((str(value.context) for value in given.values() if hasattr(value, "context")), "")
@@ -34,7 +34,7 @@ def replayed(F: Any, graph: Graph, given: Mapping[Node, Any]) -> list[Any]:
 def split_call(
     op: Operator, args: Sequence[Any], kwargs: Mapping[str, Any], kind: type
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Sort the arguments of a call.
+    """Separate the arguments of a call into inputs and parameters.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def split_call(
     Returns
     -------
     inputs : list
-        One item per declared input, None where none was given (of a variadic operator: those given).
+        One item per declared input, None if not given; of a variadic operator the given ones.
     params : dict
     """
     inputs, params = _split(op, args, kwargs, kind)
@@ -115,7 +115,7 @@ def _no_input(op: Operator, name: str) -> OpTypeError:
 
 
 def parse_with_count(op: Operator, params: dict[str, Any], n_inputs: int) -> Attrs:
-    """Parse parameters; the number of inputs of a variadic operator need not be given."""
+    """Parse parameters; set the number of inputs of a variadic operator if it is not given."""
     count = op.num_args_param
     if op.variadic and count and count in op.spec.names and params.get(count) is None and n_inputs:
         params[count] = n_inputs
@@ -123,12 +123,12 @@ def parse_with_count(op: Operator, params: dict[str, Any], n_inputs: int) -> Att
 
 
 def active_inputs(op: Operator, attrs: Attrs, inputs: Sequence[Any]) -> tuple[tuple[str, ...], list[Any]]:
-    """Return names and values of the inputs that a call with `attrs` takes; None stands for a missing one.
+    """Return names and values of the inputs that a call with `attrs` takes; None for a missing one.
 
     Raises
     ------
     OpTypeError
-        For an input that the parameters turn off.
+        If an input is given that the parameters turn off.
     """
     if op.variadic:
         count = attrs[op.num_args_param] if op.num_args_param in attrs.names else None
@@ -138,7 +138,7 @@ def active_inputs(op: Operator, attrs: Attrs, inputs: Sequence[Any]) -> tuple[tu
     if op.open_inputs or names is op.arguments:
         return names, list(inputs)
     first = [value is not None for value in inputs]
-    if first == [k < len(names) for k in range(len(first))]:  # by position: in the order of those that there are
+    if first == [k < len(names) for k in range(len(first))]:  # by position, in the order of the active ones
         return names, list(inputs[: len(names)])
     given = dict(zip(op.arguments, inputs, strict=True))
     for name, value in given.items():
@@ -155,7 +155,7 @@ def by_kind(choice: Any, two: str, call: Callable, kind: type) -> Callable:
     ----------
     choice : mxop.ops.binary.Choice
     two : str
-        The operator of two inputs.
+        Name of the operator of two inputs.
     call : callable
         ``call(op_name, hint, inputs, params)``.
     """
@@ -176,4 +176,4 @@ def by_kind(choice: Any, two: str, call: Callable, kind: type) -> Callable:
 
 
 def _hint(name: str) -> str:
-    return "_" + name.replace("_", "")  # MXNet made these by its alias _MaximumScalar
+    return "_" + name.replace("_", "")  # MXNet's alias for these is _MaximumScalar

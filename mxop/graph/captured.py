@@ -1,7 +1,7 @@
-"""Functions become subgraphs: what ``foreach``, ``while_loop`` and ``cond`` do for symbols and inside composites.
+"""Captured functions: ``foreach``, ``while_loop`` and ``cond`` turn functions into subgraphs, for symbols and in composites.
 
-A function is called once, with variables in the place of slices and states.  What it reads from outside becomes an input of
-the call.  An :class:`Api` says what kind of thing the function is called with, and how it is told what was made inside.
+A function is called once, with variables for slices and states.  Values that it reads from outside become inputs of the call.
+An :class:`Api` adapts this to symbols or values: it makes the arguments, and knows which nodes a scope has made.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from ..support.nested import ForEach, WhileLoop, flatten, regroup
 from .ir import Entry, Graph, Node, variable
 from .rewrite import exchanged
 
-_given: WeakSet[Node] = WeakSet()  # what stands for slices and states: of one name, they are several all the same
+_given: WeakSet[Node] = WeakSet()  # variables for slices and states; equal names do not make them one
 
 
 class Api:
-    """What functions are called with: symbols, or the values of a builder."""
+    """Adapts captured functions to their arguments: symbols, or the values of a builder."""
 
     kind: type
-    named = False  # whether variables of one name are one
+    named = False  # whether variables of equal names are the same
 
     def wrap(self, entry: Entry) -> Any:
-        """Return an entry as what functions take and return."""
+        """Return an entry as an argument of a function."""
         raise NotImplementedError
 
     def one(self, value: Any) -> Entry:
@@ -34,11 +34,11 @@ class Api:
         raise NotImplementedError
 
     def begin(self, name: str) -> Any:
-        """Return a new scope, whose name begins so."""
+        """Return a new scope; `name` is the beginning of its name."""
         raise NotImplementedError
 
     def variable(self, scope: Any, name: str, of: Entry, is_slice: bool) -> Node:
-        """Return a variable in a scope, which stands for an entry or for its slices."""
+        """Return a variable in a scope, for an entry or for its slices."""
         raise NotImplementedError
 
     def call(self, scope: Any, function: Callable, *args: Any) -> Any:
@@ -46,17 +46,17 @@ class Api:
         raise NotImplementedError
 
     def made(self, scope: Any, node: Node) -> bool:
-        """Tell whether a node was made in a scope."""
+        """Return whether a node was made in a scope."""
         raise NotImplementedError
 
     def node(self, op: Any, hint: str, inputs: Sequence[Entry], strings: dict[str, str]) -> Node:
-        """Add a call."""
+        """Add a call of an operator."""
         raise NotImplementedError
 
     def called(
         self, name: str, bodies: Sequence[Subgraph], inputs: Sequence[Entry], params: dict[str, Any]
     ) -> list[Any]:
-        """Return the outputs of a call of an operator of control flow."""
+        """Return the outputs of a call of a control flow operator."""
         params = {"num_args": len(inputs) + len(bodies), **params}
         strings = {k: str(list(v)) if isinstance(v, (list, tuple)) else str(v) for k, v in params.items()}
         template: Any = registry.get(name)
@@ -65,17 +65,17 @@ class Api:
 
 
 class Subgraph:
-    """One call of a user's function: its scope, and what it read from outside.
+    """One call of a user's function: its scope, and the values that it reads from outside.
 
     Parameters
     ----------
     api : Api
     name : str
-        What the scope is called; a number follows.
+        The scope's name; a number is appended.
     parameters : sequence of (Node, int)
-        What slices are taken of, and first states; variables stand for them inside.
+        The sliced arrays, then initial states; each has a variable in the subgraph.
     n_data : int
-        How many have slices.
+        The number of sliced arrays.
     """
 
     def __init__(self, api: Api, name: str, parameters: Sequence[Entry] = (), n_data: int = 0):
@@ -88,19 +88,19 @@ class Subgraph:
         _given.update(self.variables)
 
     def given(self) -> list[Any]:
-        """Return what the function is called with."""
+        """Return the arguments of the function."""
         return [self.api.wrap((v, 0)) for v in self.variables]
 
     def call(self, function: Callable, *args: Any) -> Any:
-        """Call the function, or another, as if it stood in the subgraph."""
+        """Call a function in the scope."""
         return self.api.call(self.scope, function, *args)
 
     def finish(self, entries: Sequence[Entry]) -> None:
-        """Cut the outputs off from what lies outside."""
+        """Make the graph of the subgraph: values from outside become its variables."""
         entries = list(entries)
         made = Graph(entries)
         inside = set(self.variables)
-        self.outside: dict[Entry, Entry] = {}  # what variables of the subgraph stand for
+        self.outside: dict[Entry, Entry] = {}  # values of the variables from outside
         moved: dict[Entry, Entry] = {}
         for node in made.nodes:
             if node.op is not None and (self.api.made(self.scope, node) or any(n in inside for n, _ in node.inputs)):
@@ -118,11 +118,11 @@ class Subgraph:
         self.graph = Graph(done)
 
     def _copy(self, entry: Entry) -> Entry:
-        """Return a copy of what a body only hands on, made by a node of its own."""
+        """Return a copy of an entry: an output needs a node of its own."""
         return self.call(self.api.node, registry.get("_copy"), "identity", [entry], {}), 0
 
     def source(self, node: Node) -> Entry:
-        """Return what a variable of the subgraph stands for."""
+        """Return the outer entry that a variable of the subgraph stands for."""
         if node in self.variables:
             return self.parameters[self.variables.index(node)]
         return self.outside[node, 0]
@@ -210,9 +210,9 @@ def cond(api: Api, pred: Any, then_func: Callable, else_func: Callable, name: st
 
 
 def _gathered(subs: Sequence[Subgraph], inputs: Sequence[Entry]) -> tuple[list[Entry], list[list[int]]]:
-    """Return all inputs of a call, and which of them each body's variables are."""
+    """Return all inputs of a call, and for each body the inputs that are its variables."""
     inputs = list(inputs)
-    read: dict[Any, int] = {}  # what a loop variable begins with changes; the same read from outside does not
+    read: dict[Any, int] = {}  # without initial values of loop variables, which are inputs of their own
     places: list[list[int]] = []
     for sub in subs:
         places.append([])

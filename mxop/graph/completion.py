@@ -1,4 +1,4 @@
-"""Graphs whose sizes are symbolic: made once, and completed for the sizes and numbers of each call."""
+"""Completion: a graph with symbolic sizes is made once, and its sizes and parameters are filled in for each call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ..formula import Expr, const, substitute, walk
 from ..opdef import Attrs, Operator
-from ..opdef.symbolic import Trace, Values, completing, concrete, no_questions
+from ..opdef.symbolic import Trace, Values, completing, concrete, no_new_guards
 from .fuse import Fused
 from .infer import Known
 from .ir import Entry, Graph, Node
@@ -18,12 +18,12 @@ Kind = TypeVar("Kind")
 
 
 class Completed(Known):
-    """Shapes, types and calls of a graph for the sizes and numbers of one call.
+    """Shapes, types and calls of a graph for the sizes and parameters of one call.
 
     Parameters
     ----------
     known : Known
-        With symbolic sizes.
+        Shapes and calls with symbolic sizes.
     trace : Trace
     values : dict of str to float
     """
@@ -55,13 +55,13 @@ class Completed(Known):
         return found
 
 
-#: What completes a value for the numbers of a call; None where nothing is to be completed.
+#: A function that completes a value for the values of a call; None if the value has no symbolic parts.
 Completing = Callable[[Values], Any] | None
 _SIZES = {Fused: ("shape",), Strip: ("rows", "locals_", "shapes", "seen", "results")}
 
 
 def _completing_call(node: Node, leaves: Mapping[Expr, Any]) -> Callable[[Values], tuple[Operator, Attrs]]:
-    """Return a function that returns the operator and the parameters of a node."""
+    """Return a function that returns the completed operator and parameters of a node."""
     op, attrs = node.op, node.attrs
     parts = {name: completing(getattr(op, name)) for name in _SIZES.get(type(op), ())}
     if isinstance(op, Fused):
@@ -86,7 +86,7 @@ def _completing_stages(stages: Sequence[Stage], leaves: Mapping[Expr, Any]) -> C
 
 
 def _completing_roots(roots: tuple[Expr, ...], leaves: Mapping[Expr, Any]) -> Completing:
-    """The numbers of the call become constants of formulas."""
+    """Return a function that replaces symbolic parameters in formulas by constants."""
     numbers = {leaf: leaves[leaf] for leaf in walk(roots) if leaf.kind == "param" and leaf in leaves}
     if not numbers:
         return None
@@ -95,30 +95,30 @@ def _completing_roots(roots: tuple[Expr, ...], leaves: Mapping[Expr, Any]) -> Co
     )
 
 
-def _completing_object(there: Any, parts: Mapping[str, Completing]) -> Completing:
-    """Return a function that returns an object like another, with some attributes completed."""
+def _completing_object(template: Any, parts: Mapping[str, Completing]) -> Completing:
+    """Return a function that returns a copy of `template` with the attributes in `parts` completed."""
     changes = [(name, part) for name, part in parts.items() if part is not None]
-    return (lambda values: _changed(there, **{name: part(values) for name, part in changes})) if changes else None
+    return (lambda values: _changed(template, **{name: part(values) for name, part in changes})) if changes else None
 
 
-def _changed(there: Kind, **changes: Any) -> Kind:
-    """Return an object like another: operators are not copied otherwise, for they are what they are by identity."""
-    new = object.__new__(type(there))
-    new.__dict__.update(there.__dict__, **changes)
+def _changed(template: Kind, **changes: Any) -> Kind:
+    """Return a copy of `template` with changed attributes; ``copy.copy`` returns operators themselves."""
+    new = object.__new__(type(template))
+    new.__dict__.update(template.__dict__, **changes)
     return new
 
 
-class Shown:
-    """A graph's nodes as people see them: completed, with names.
+class NamedNodes:
+    """Maps the nodes of a pattern to completed nodes with names, for messages and tables.
 
     Parameters
     ----------
     graph : Graph
     known : Known
     given : dict, optional
-        What stands in the place of variables.
+        Replacements of variables.
     named : callable, optional
-        Gives a node its name.
+        Returns a node with its name.
     """
 
     def __init__(
@@ -141,20 +141,20 @@ class Shown:
         return self._all[1]
 
     @cached_property
-    @no_questions()
+    @no_new_guards()
     def _all(self) -> tuple[dict[Node, Node], Known]:
-        """The nodes, those that others were made of as well; and shapes and types of all."""
+        """The map from nodes, also members of fused nodes, to completed ones; and shapes and types of these."""
         if not isinstance(self._known, Completed):
             return {}, self._known
         new, found = dict(self._given), Known()
         for node in Graph([*((m, 0) for n in self._graph.nodes for m in _members(n)), *self._graph.outputs]).nodes:
             if node not in new:
-                new[node] = self._shown(node, new)
+                new[node] = self._completed(node, new)
             if node in self._known:
                 found.put(new[node], *self._known._found(node))
         return new, found
 
-    def _shown(self, node: Node, new: Mapping[Node, Node]) -> Node:
+    def _completed(self, node: Node, new: Mapping[Node, Node]) -> Node:
         if node.op is None:
             return node
         op, attrs = self._known.call(node)
@@ -167,13 +167,13 @@ class Shown:
 
 
 def _members(node: Node) -> Sequence[Node]:
-    """Return the nodes that a node was made of, and theirs."""
+    """Return the members of a fused node, and theirs."""
     own = node.op.members if isinstance(node.op, (Fused, Strip)) else ()
     return [n for m in own for n in (*_members(m), m)]
 
 
 def with_values(graph: Graph, trace: Trace, values: Values) -> Graph:
-    """Return a graph that the passes have not seen with the parameters of one call."""
+    """Return a graph with symbolic parameters replaced by values; the passes have not run on it."""
     new: dict[Node, Node] = {}
     values = trace.extended(values)
     for node in graph.nodes:
@@ -185,8 +185,8 @@ def with_values(graph: Graph, trace: Trace, values: Values) -> Graph:
 
 
 def may_be_completed(graph: Graph) -> bool:
-    """Tell whether it is known where the sizes of all operators of a graph are."""
+    """Return whether the attributes that hold sizes are known for all operators of a graph."""
     return not any(node.op is not None and (node.op.bodies or node.op.sized_by is not None) for node in graph.nodes)
 
 
-__all__ = ["Completed", "Shown", "may_be_completed", "with_values"]
+__all__ = ["Completed", "NamedNodes", "may_be_completed", "with_values"]

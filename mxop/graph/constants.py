@@ -1,4 +1,4 @@
-"""Constants of a graph: what is computed from nothing but numbers."""
+"""Constants of a graph: values that depend on no variable."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .infer import Known
 from .ir import Entry, Node
 from .traits import is_pure
 
-#: Most elements of a constant that is kept with a graph instead of being computed.
+#: Most elements of a constant that is stored in a graph instead of being computed.
 LARGEST = 1 << 14
 
 _FILLED = {"_zeros": 0.0, "_zeros_without_dtype": 0.0, "_ones": 1.0}
@@ -26,12 +26,12 @@ _values: WeakKeyDictionary[Node, np.ndarray] = WeakKeyDictionary()
 
 
 def is_literal(node: Node) -> bool:
-    """Tell whether a node makes the same array each time from its parameters alone: zeros, ones, full, arange..."""
+    """Return whether a node makes the same array each time, from parameters only: zeros, ones, full, arange..."""
     return node.op is not None and not node.inputs and node.n_outputs == 1 and is_pure(node)
 
 
 def fill_of(entry: Entry, known: Known) -> float | None:
-    """Return the number that all elements of an entry are, or None."""
+    """Return the value of all elements of an entry, or None if they may differ."""
     node, k = entry
     op: Any = node.op
     if op is None or known.dtype(entry) == dtypes.UNKNOWN:
@@ -52,7 +52,7 @@ def fill_of(entry: Entry, known: Known) -> float | None:
 
 
 def _in_type(value: float, code: int) -> float | None:
-    """Return a number as an element type holds it; None where a float cannot say it."""
+    """Return a number rounded to an element type; None if a float cannot represent the result."""
     if code not in dtypes.FLOATS and not abs(value) < 2**53:  # NaN too
         return None
     return float(np.asarray(value).astype(dtypes.numpy_dtype(code)))
@@ -60,12 +60,12 @@ def _in_type(value: float, code: int) -> float | None:
 
 def _uniform(value: np.ndarray) -> bool:
     flat = np.ascontiguousarray(value).reshape(-1)
-    bits = flat.view(f"V{flat.itemsize}")  # -0.0 is not 0.0, and NaN is itself
+    bits = flat.view(f"V{flat.itemsize}")  # distinguishes -0.0 from 0.0; NaN equals itself
     return bool(flat.size) and bool((bits == bits[0]).all())
 
 
 def value_of(entry: Entry, known: Known) -> np.ndarray | None:
-    """Return the value of an entry that is a constant of a bearable size, or None."""
+    """Return the value of an entry if it is a constant of at most `LARGEST` elements, else None."""
     node, _ = entry
     shape = known.shape(entry)
     if not known.is_known(entry) or not is_concrete(shape) or size_of(shape) > LARGEST:
@@ -81,7 +81,7 @@ def value_of(entry: Entry, known: Known) -> np.ndarray | None:
 
 
 def evaluated(node: Node, inputs: list[np.ndarray], known: Known) -> list[np.ndarray]:
-    """Run the operator of a node on arrays, as an executor does."""
+    """Return the outputs of a node's operator on arrays, computed as an executor does."""
     outputs = [core.empty(known.shape((node, k)), known.dtype((node, k))) for k in range(node.n_outputs)]
     arrays = []
     for entry, value in zip(node.inputs, inputs, strict=True):
@@ -100,7 +100,7 @@ def size_of(shape: tuple[int, ...]) -> int:
 
 
 def literal(value: np.ndarray, name: str, source: Any = None, order: int = 0) -> Node:
-    """Return a node that makes an array: zeros, ones, full, or a constant."""
+    """Return a node for an array: zeros, ones, full, or a constant."""
     if (
         value.ndim
         and _uniform(value)
@@ -113,7 +113,7 @@ def literal(value: np.ndarray, name: str, source: Any = None, order: int = 0) ->
 
 
 def filled(value: np.generic, shape: tuple[int, ...], name: str, source: Any = None, order: int = 0) -> Node:
-    """Return a node that makes an array of one value, which a float can say: zeros, ones or full."""
+    """Return a node for an array of one value that a float represents: zeros, ones or full."""
     number, params = float(value), {"shape": shape, "dtype": _name(value)}
     if number not in (0, 1) or np.signbit(number):
         return _made("_full", {**params, "value": number}, name, source, order)
@@ -131,5 +131,5 @@ def _made(op_name: str, params: dict[str, Any], name: str, source: Any, order: i
 
 
 def is_small(shape: tuple[int, ...] | None) -> bool:
-    """Tell whether a constant of this shape may be kept: not too large, not empty, of known size."""
+    """Return whether a constant of this shape may be stored: it is known, not empty, and not too large."""
     return is_known(shape) and is_concrete(shape) and 0 < size_of(shape) <= LARGEST  # type: ignore[arg-type]

@@ -1,6 +1,6 @@
-"""Loops in files: the gradient of a symbol with control flow can be written, and read again.
+"""Loops in files: makes gradients of symbols with control flow serializable.
 
-MXNet has no such operator (it does not differentiate twice), so ``_loop`` is in files of ours alone.
+MXNet has no such operator, since it does not differentiate twice; only files of mxop have ``_loop``.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ def _parameters(
     *, num_given: int, first_locs: Shape, second_locs: Shape | None = None, counts: Shape, steps: int | None = None,
     limited: bool = False, reverse: bool = False, otherwise: bool = False,
 ):  # fmt: skip
-    """Run a body once for each step; what ``_foreach``, ``_while_loop``, ``_cond`` and their gradients become."""
+    """Run a body once for each step; ``_foreach``, ``_while_loop``, ``_cond`` and their gradients are lowered to it."""
 
 
 def _loop(named: Named, attrs: Attrs, bodies: Sequence[Graph]) -> Loop:
-    """Return the loop of a call, over variables that its bodies share."""
+    """Return the operator of a call; its bodies get common variables."""
     wanted = [at for at in (attrs.first_locs, attrs.second_locs) if at is not None]
     if len(bodies) != len(wanted):
         raise OpValueError(f"operator {NAME} has {len(wanted)} subgraphs, {len(bodies)} given")
@@ -40,7 +40,7 @@ def _loop(named: Named, attrs: Attrs, bodies: Sequence[Graph]) -> Loop:
 
 
 def strings(op: Loop) -> dict[str, str]:
-    """Return the parameters that a file holds of a loop."""
+    """Return the parameters of a loop in a file."""
     at = {v: k for k, v in enumerate(op.given)}
     places = {key: [at[v] for v in body.variables] for key, body in zip(("first_locs", "second_locs"), op.bodies)}
     params = {"num_given": len(op.given), **places, "counts": list(op.counts)}

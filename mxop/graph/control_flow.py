@@ -1,8 +1,8 @@
-"""MXNet's operators of control flow: ``_foreach``, ``_while_loop`` and ``_cond``, as symbols and their files have them.
+"""MXNet's control flow operators ``_foreach``, ``_while_loop`` and ``_cond``, as in symbols and their files.
 
-Each call holds its subgraphs as they are written, with variables of their own; parameters say at which input of the call
-each variable lies.  Before a graph is differentiated or run, a call becomes one or two :class:`.loops.Loop`, whose bodies
-share variables; auxiliary states become states of the loop.  What a call says of shapes and types is what these say.
+Each call holds its subgraphs as written, with variables of their own; parameters map these to the inputs of the call.  Before
+a graph is differentiated or run, a call becomes one or two :class:`.loops.Loop`, whose bodies share variables.  Auxiliary
+states become states of the loop.  Shapes and types of a call are inferred from its loops.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from .states import Effects
 
 
 class Roles(NamedTuple):
-    """What the parameters of a call say of its inputs and bodies.
+    """The roles of a call's inputs, from its parameters.
 
     Attributes
     ----------
     at : sequence of tuple of int
-        For each body, a condition first, the inputs of the call that its variables are.
+        For each body (a condition first) the inputs of the call that are its variables.
     stacked : int
-        How many outputs of a body are stacked; new states follow them.
+        The number of outputs of a body that are stacked; new states follow them.
     data, states : sequence of int
-        The inputs of which bodies read slices; those that bodies give new values.
+        The inputs of which bodies read slices; those for which bodies return new values.
     steps : int, optional
-        How many steps there are at most; by default as many as the data have slices.
+        The most steps; by default the length of the data.
     """
 
     at: Sequence[tuple[int, ...]]
@@ -53,7 +53,7 @@ def _foreach(
     at, n = (*in_data_locs, *in_state_locs, *remain_locs), len(in_data_locs)
     if sorted(at) != list(range(len(at))):
         raise OpValueError(f"operator _foreach: its parameters give the inputs {list(at)}; expected each number once")
-    place = tuple(at.index(k) for k in range(len(at)))  # the input of each variable, from the variable of each input
+    place = tuple(at.index(k) for k in range(len(at)))  # inverts `at`: the input of each variable
     return Roles([place], num_out_data, range(n), range(n, n + len(in_state_locs)))
 
 
@@ -78,17 +78,17 @@ def _cond(
 
 
 class ControlFlow(Bodied):
-    """One call of an operator of control flow.
+    """A call of a control flow operator.
 
-    Its body becomes a loop, with the condition if there is one.  A choice is two loops of one step at most: the second body
-    makes its step unless the first did, and its states are what the first one made, which its step replaces.
+    Its body becomes a loop, with a condition if it has one.  A choice becomes two loops of at most one step: the second loop
+    makes its step unless the first one did.  The second loop's initial states are the results of the first loop.
 
     Attributes
     ----------
     attrs : Attrs
     roles : Roles
     inner : list of list of Node
-        The variables of each body, in its order.
+        The variables of each body.
     """
 
     def __init__(self, roles: Callable[..., Roles], named: Named, attrs: Attrs, bodies: Sequence[Graph]):
@@ -98,19 +98,19 @@ class ControlFlow(Bodied):
         names = [f"arg{k}" for k in range(attrs.num_args - len(bodies))]
         super().__init__(named.name, names, (), bodies, doc=named.doc)
         self._spec = named.spec
-        self._graph()  # it says what does not fit
+        self._graph()  # raises for subgraphs that do not fit
         states = {v for b in bodies for v in b.arguments()[1]}
         self.aux = tuple(names[k] for k in sorted({k for v, k in self._inside if v in states}))
 
     @property
     def _inside(self) -> list[tuple[Node, int]]:
-        """Each variable of a body, and the input that it is."""
+        """Each variable of a body, with its input."""
         return [p for inner, at in zip(self.inner, self.roles.at, strict=True) for p in zip(inner, at, strict=True)]
 
     def made(self, F: Builder, inputs: list[Value], bodies: Sequence[Pure]) -> tuple[list[Value], dict[int, Value]]:
-        """Add the loops that a call is; return its outputs, and the new values of the inputs that are states.
+        """Add the loops of a call; return its outputs, and the new values of inputs that are states.
 
-        The bodies were made pure, or not yet.
+        `bodies` are pure, or not made pure yet.
         """
         _, n, data, states, steps = self.roles
         place, graphs = over_inputs(self.name, len(inputs), [b.graph for b in bodies], self.inner, self.roles.at)
@@ -120,7 +120,7 @@ class ControlFlow(Bodied):
         changed = [*states, *sorted({k for body in bodies[asked:] for k in body.states})]
 
         def step(body: Pure, graph: Graph) -> tuple[Sequence[Entry], list[Entry]]:
-            """Return what a body makes: what is stacked, and what has changed."""
+            """Return the stacked outputs of a body, and the new values of `changed` inputs."""
             new = dict(zip([*states, *body.states], graph.outputs[n:], strict=True))
             return graph.outputs[:n], [new.get(k, (place[k], 0)) for k in changed]
 
@@ -138,7 +138,7 @@ class ControlFlow(Bodied):
         return [*stacked, *last[: len(states)]], dict(zip(changed[len(states) :], last[len(states) :], strict=True))
 
     def _columns(self, F: Builder, inputs: list[Value]) -> list[Value]:
-        """Return the inputs, data that are vectors as columns."""
+        """Return the inputs; data that are vectors are reshaped to columns."""
         data = self.roles.data if F.specs else ()
         return [
             F.expand_dims(v, axis=1) if k in data and is_vector(F.specs(v.entry)[0]) else v
@@ -146,7 +146,7 @@ class ControlFlow(Bodied):
         ]
 
     def _check(self, asked: Sequence[Pure], bodies: Sequence[Pure]) -> None:
-        """Raise unless the bodies return as much as the parameters say."""
+        """Raise unless the bodies have as many outputs as the parameters declare."""
         n, n_states, total = self.roles.stacked, len(self.roles.states), self.attrs.num_outputs
         if len(bodies) == 1 and (bodies[0].n != n + n_states or total != bodies[0].n or n < 0):
             raise OpValueError(f"operator {self.name}: the body has {bodies[0].n} outputs; the parameters say {n} and "
@@ -173,7 +173,7 @@ class ControlFlow(Bodied):
         return {}
 
     def _graph(self, shapes: Sequence[Any] = ()) -> tuple[Graph, list[Node]]:
-        """Return what a call stands for, and the variables that are its inputs."""
+        """Return the graph of a call's loops, and the variables of its inputs."""
         key = tuple(map(is_vector, shapes))
         if key not in self._graphs:
             inputs = [variable(name) for name in self.arguments]
@@ -182,7 +182,7 @@ class ControlFlow(Bodied):
             outputs, _ = self.made(F, [F.value((v, 0)) for v in inputs], [Pure(b) for b in self.bodies])
             graph = Graph([v.entry for v in outputs])
             for node in graph.nodes:
-                node.name = "" if node.op is not None else node.name  # messages name the call
+                node.name = "" if node.op is not None else node.name  # so that messages name the call
             self._graphs[key] = graph, inputs
         return self._graphs[key]
 
@@ -194,7 +194,7 @@ class ControlFlow(Bodied):
     def expanded(
         self, node: Node, everything: bool, effects: Effects | None, specs: Specs | None
     ) -> list[Entry] | None:
-        """Return the loops that a call is, and deliver its auxiliary states."""
+        """Return the outputs of a call's loops, and assign its auxiliary states."""
         inner = self.inside_of(node, specs)
         bodies = [pure(b, v, at, inner) for b, v, at in zip(self.bodies, self.inner, self.roles.at, strict=True)]
         F = Builder(specs)

@@ -1,7 +1,7 @@
-"""Derivatives of symbols, those too that depend on shapes which are known only when the symbol is bound.
+"""Derivatives of symbols, including those that need shapes before the symbol is bound.
 
-Such a derivative is a node of its own (:class:`Deferred`), which holds what is differentiated and becomes the gradient when
-graphs are expanded with shapes.
+Such a derivative is a node (:class:`Deferred`) that holds the graph to differentiate.  It is replaced by the gradient when the
+graph is expanded with known shapes.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ NAME = "_deferred_gradient"
 def derivatives(
     who: str, outputs: Sequence[Entry], weights: Sequence[Entry] | None, wanted: Sequence[Entry]
 ) -> list[Entry]:
-    """Return the derivatives of outputs, weighted or summed, with respect to the `wanted` entries; zeros where there are none.
+    """Return derivatives of outputs, weighted or summed, with respect to the `wanted` entries; zeros if independent.
 
     Raises
     ------
     OpValueError
-        When they depend on the mode of a run, or on numbers that it draws.
+        If they depend on the mode of a run, or on random draws.
     """
     try:
         graph, moved = expand_ahead(who, Graph(outputs))
         found = gradients(graph.outputs, weights or [None] * len(outputs), [moved.get(e, e) for e in wanted])
         return [g or _zeros(e) for g, e in zip(found, wanted, strict=True)]
-    except UnknownShapeError:  # a rule, or a composite, asks for a shape
+    except UnknownShapeError:  # a rule or composite reads a shape
         refuse_modes(who, Graph(outputs))
     body = Graph([*wanted, *outputs, *(weights or ())])
     params = {"num_args": len(body.variables) + 1, "num_outputs": len(wanted), "num_heads": len(outputs)}
@@ -54,13 +54,13 @@ def _zeros(entry: Entry) -> Entry:
 
 
 def _parameters(*data, num_args: int, num_outputs: int, num_heads: int):
-    """Differentiate a graph when shapes are known; see ``mx.graph.deriv``."""
+    """Differentiate a graph once shapes are known; see ``mx.graph.deriv``."""
 
 
 class Deferred(Bodied):
-    """A derivative that waits for shapes.
+    """A derivative that is taken once shapes are known.
 
-    The body's outputs are what is differentiated by, what is differentiated, and the weights of this, if there are any.
+    Outputs of its body: the entries to differentiate with respect to, the entries to differentiate, then weights, if any.
     """
 
     def __init__(self, named: Named, attrs: Attrs, bodies: Sequence[Graph]):
@@ -76,7 +76,7 @@ class Deferred(Bodied):
     def implied(
         self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
     ) -> NoReturn:
-        raise UnknownShapeError("the gradient of a gradient that waits for shapes waits for them, too")
+        raise UnknownShapeError("the derivative of a derivative that needs shapes needs them, too")
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         return attrs.num_outputs
@@ -93,7 +93,7 @@ class Deferred(Bodied):
     def expanded(
         self, node: Node, everything: bool, effects: Effects | None, specs: Specs | None
     ) -> list[Entry] | None:
-        """Return the gradients, where shapes are known."""
+        """Return the gradients if shapes are known, else None."""
         if specs is None:
             return None
         pairs = zip(self.given, node.inputs, strict=True)

@@ -1,4 +1,4 @@
-"""Random calls run in the order of the graph, so that a seed means the same in every schedule of it."""
+"""Orders random calls as in the graph, so that a seed gives the same numbers in every schedule."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from .rewrite import Moved, rewrite
 
 
 def in_turn(graph: Graph) -> tuple[Graph, Moved]:
-    """Return a graph in which each call that draws runs after the one before it, and where its entries went."""
+    """Return a graph in which each random call runs after the previous one, and the map of changed entries."""
     if sum(map(_draws, graph.nodes)) < 2:
         return graph, {}
     before: list[Node] = []

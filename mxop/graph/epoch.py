@@ -1,4 +1,4 @@
-"""When what was prepared from operators and passes stops to hold: where one of them changes, another epoch begins."""
+"""Epochs: a new one begins, and invalidates everything prepared, when an operator or the set of passes changes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _listeners: list[Callable[[], None]] = []
 
 
 def epoch() -> int:
-    """Return the number of this epoch."""
+    """Return the number of the current epoch."""
     return _number
 
 
 def on_epoch(listener: Callable[[], None]) -> None:
-    """Call ``listener()`` when another epoch has begun."""
+    """Call ``listener()`` when a new epoch begins."""
     _listeners.append(listener)
 
 

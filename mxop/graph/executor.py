@@ -1,6 +1,6 @@
 """The executor: a symbol bound to arrays, run as a prepared schedule.
 
-Binding does all the work: infer, differentiate, optimize, fuse, plan, prepare.  A run is then one call into Cython.
+Binding does all the work: inference, gradients, passes, fusion, memory plan, prepared calls.  A run is one call into Cython.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ REQS = {"null": NULL, "write": WRITE, "add": ADD}
 
 
 class Executor:
-    """A symbol with arrays for its arguments, as made by ``Symbol.bind`` and ``Symbol.simple_bind``.
+    """A symbol with arrays for its arguments; ``Symbol.bind`` and ``Symbol.simple_bind`` make it.
 
     Attributes
     ----------
     arg_arrays, grad_arrays, aux_arrays : list of NDArray
-        In the order of ``list_arguments`` and ``list_auxiliary_states``; a gradient that is not wanted is None.
+        In the order of ``list_arguments`` and ``list_auxiliary_states``; None for a gradient that is not wanted.
     arg_dict, grad_dict, aux_dict, output_dict : dict of str to NDArray
     outputs : list of NDArray
-        Every forward writes into these arrays.
+        The arrays that every forward writes into.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Executor:
                  outputs: Sequence[core.NDArray] = ()):  # fmt: skip
         begun = profile.now()
         self._symbol, self._ctx = symbol, ctx
-        self._old_outputs = outputs  # of the executor that this one was reshaped from: their memory serves again
+        self._old_outputs = outputs  # of the executor that was reshaped into this one, which uses their memory
         self._graph, own_states = rewrite(Graph(symbol._entries), give_state)
         self._arguments, self._states = self._graph.arguments()
         self.arg_arrays, self.grad_arrays, self.aux_arrays = args, grads, aux
@@ -75,7 +75,7 @@ class Executor:
         profile.call_event("Executor.bind", begun, True)
 
     def _structure_of(self, symbol: Any, shared: bool) -> Structure:
-        """Return the structure of a symbol, which keeps it."""
+        """Return the structure of a symbol; the symbol caches it if `shared`."""
         key = tuple(self._passes)
         found = symbol._structures.get(key) if shared else None
         if found is None:
@@ -98,7 +98,7 @@ class Executor:
         self._place = -1 if self._device is None else self._device.context.device_id
         self._arena = Arena(self._device)
         self._has_mode = has_mode(self._graph)
-        self._lowered: dict[bool, Lowered] = {}  # by whether it trains
+        self._lowered: dict[bool, Lowered] = {}  # by train mode
         self._inferences: dict[bool, tuple[Any, Any]] = {}
         self._train: Any = None
         self._backward: Any = None
@@ -116,14 +116,14 @@ class Executor:
             self._inferences[False] = self._prepare_inference(ready)
 
     def _ready(self, is_train: bool, wanted: Sequence[int]) -> Ready:
-        """Return the graph that runs in a mode."""
+        """Return the pattern for a mode and the wanted gradients, completed for the bound arrays."""
         ready = self._structure.ready(tuple(self._given.values()), tuple(wanted), is_train, self._place)
         self._check_inferred(ready, wanted)
         return ready
 
     def _make_outputs(self, ready: Ready) -> None:
         self._outputs = []
-        self._sized = {}  # outputs whose size each run finds: their shapes so far, and the arrays that schedules write
+        self._sized = {}  # outputs whose size each run determines: inferred shapes, and the arrays that schedules write
         for i, e in enumerate(ready.outputs):
             shape, code, sized = ready.known.shape(e), ready.known.dtype(e), not ready.known.has_size(e)
             found = _fitted(self._old_outputs[i], shape, code) if self._old_outputs and not sized else None
@@ -138,13 +138,13 @@ class Executor:
         return found
 
     def _check_inferred(self, ready: Ready, wanted: Sequence[int]) -> None:
-        """Raise unless the gradient rules gave what the arguments have: a rule may be a user's."""
+        """Raise unless inferred shapes and types of gradients are those of the arguments: gradient rules may be a user's."""
         for entry, i in zip(ready.gradients, wanted, strict=False):
             have, want = (ready.known.shape(entry), ready.known.dtype(entry)), self._given[self._arguments[i]]
             if have != want:
                 raise OpValueError(
                     f"the gradient of {self._arguments[i].name!r} has shape {have[0]} and dtype {dtypes.NAMES[have[1]]}, the "
-                    f"argument {want[0]} and {dtypes.NAMES[want[1]]}; it was computed for {describe(ready.shown(entry[0]))}"
+                    f"argument {want[0]} and {dtypes.NAMES[want[1]]}; it was computed for {describe(ready.named(entry[0]))}"
                 )
 
     handle = handle
@@ -171,14 +171,14 @@ class Executor:
         return self._evaluated
 
     def _inference_draws(self) -> bool:
-        """Tell whether inference is another one each time, so that its gradient needs what that very run computed."""
+        """Return whether inference draws random numbers, so that its gradient needs the values of the same run."""
         if self._draws is None:
             found = any(n.op and not n.op.repeatable for n in self._graph.nodes)
             self._draws = found and any(n.op and not n.op.repeatable for n in self._lowered_for(False).graph.nodes)
         return self._draws
 
     def _inference(self, is_train: bool) -> tuple[Any, Any]:
-        """Return the schedule of inference and its plan; operators that ask for the mode have one for each."""
+        """Return the schedule of inference and its plan; graphs with operators that read the mode have one for each mode."""
         mode = bool(is_train) and self._has_mode
         found = self._inferences.get(mode)
         if found is None:
@@ -212,7 +212,7 @@ class Executor:
         Parameters
         ----------
         is_train : bool
-            Keep what :meth:`backward` needs, and tell operators such as Dropout.
+            Keep the values that :meth:`backward` needs, and run operators such as Dropout in training mode.
         **kwargs
             New values for arguments, copied into the bound arrays.
 
@@ -236,7 +236,7 @@ class Executor:
             self._run(self._inference(is_train)[0].run, is_train)
         self._last_run = run
         for i, (_, array) in self._sized.items():
-            self._outputs[i] = array._view(array.shape, array._strides)  # what users hold stays as it is
+            self._outputs[i] = array._view(array.shape, array._strides)  # arrays that users hold keep their values
         for array in (*self._outputs, *self.aux_arrays):
             core.touch(array, WRITER)
         return list(self._outputs)
@@ -244,14 +244,14 @@ class Executor:
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
         """Compute the gradients and write (or add) them to the gradient arrays.
 
-        Where the last run was not ``forward(is_train=True)``, that is run first: gradients are those at the values which
-        the bound arrays hold now. With ``is_train=False`` they are those of inference, unless the last run was one of training.
+        If the last run was not ``forward(is_train=True)``, that is run first, with the current values of the bound arrays.
+        With ``is_train=False`` the gradients are those of inference, unless the last run was one of training.
 
         Parameters
         ----------
         out_grads : NDArray, list of NDArray or dict of str to NDArray, optional
-            Gradient with respect to each output; only outputs of loss functions need none.  What is given beyond the
-            outputs is ignored.
+            Gradient with respect to each output; only outputs of loss functions need none.  Gradients beyond the number of
+            outputs are ignored.
         is_train : bool
         """
         if not self._wanted:
@@ -281,10 +281,10 @@ class Executor:
             self._run(backward, is_train)
 
     def _forward_again(self) -> None:
-        """Run forward in training mode, where that is the same computation as the run before, or the first."""
+        """Run forward in training mode; raise if it would repeat a run that drew random numbers or updated states."""
         if self._last_run and any(
             n.op and (not n.op.repeatable or n.mutated_inputs())
-            for n in self._lowered_for(True).graph.nodes  # which draw no more than these parameters ask for
+            for n in self._lowered_for(True).graph.nodes  # lowered, so that only draws that take place count
         ):
             raise MXNetError("backward() after forward(is_train=False): running forward again would draw other random "
                              "numbers or update states twice; call forward(is_train=True) before")  # fmt: skip
@@ -300,7 +300,7 @@ class Executor:
             tape.switch_training(training)
 
     def _head_gradients(self, out_grads: Any, heads: Heads) -> Callable[[], None]:
-        """Take the head gradients; return what runs backward."""
+        """Take the head gradients and return the function that runs backward."""
         given = listed_heads(out_grads, self._symbol)
         found = []
         for i, target in enumerate(heads.arrays):
@@ -347,16 +347,16 @@ class Executor:
         )
 
     def reshape(self, partial_shaping: bool = False, allow_up_sizing: bool = False, **kwargs: Any) -> Executor:
-        """Return an executor for other shapes that shares the arrays (and memory) of this one, outputs too.
+        """Return an executor for other shapes that shares the memory of this one, its outputs included.
 
-        Run the one or the other, not both in turn: what one writes, the other sees.
+        Do not run the two executors in turn: each overwrites the values of the other.
 
         Parameters
         ----------
         partial_shaping : bool
-            Allow that shapes which `kwargs` does not name change too.
+            Allow changes of shapes that `kwargs` does not name.
         allow_up_sizing : bool
-            Allocate new arrays for what becomes larger.
+            Allocate new arrays for those that grow.
         **kwargs
             Shapes of arguments.
         """
@@ -385,13 +385,13 @@ class Executor:
     def set_monitor_callback(self, callback: Callable[[str, Any], None] | None, monitor_all: bool = False) -> None:
         """Call ``callback(name, array)`` for every output of every operator of the symbol while it runs (None: no more).
 
-        Nothing is fused then, so that every value exists; backward shows what it is made of.
+        Nothing is fused then, so that every value exists; backward reports the nodes of the gradient graph.
 
         Parameters
         ----------
         callback : callable or None
         monitor_all : bool
-            Report the inputs too, those of a node before its outputs.
+            Report the inputs of a node too, before its outputs.
         """
         if callback is not None and not callable(callback):
             raise OpTypeError(f"set_monitor_callback: {callback!r} is not callable")
@@ -399,7 +399,7 @@ class Executor:
 
     @contextmanager
     def detect_nan(self) -> Iterator[Executor]:
-        """Return a scope in which forward and backward run node by node, and the first whose result holds NaN is an error.
+        """Return a scope in which forward and backward run node by node; the first result that holds NaN raises an error.
 
         Examples
         --------
@@ -419,7 +419,7 @@ class Executor:
             self._monitor = before
 
     def _lowered_for(self, is_train: bool) -> Lowered:
-        """Return what runs in a mode, before the passes."""
+        """Return the graph of a mode before the passes."""
         mode = is_train if self._has_mode else bool(self._wanted)
         if mode not in self._lowered:
             wanted = tuple(self._wanted) if mode else ()
@@ -433,7 +433,7 @@ class Executor:
 
     @property
     def _main(self) -> Lowered:
-        """What is run in training, where gradients are wanted; else in inference."""
+        """The graph of training, if gradients are wanted; else that of inference."""
         return self._lowered_for(bool(self._wanted))
 
     @property
@@ -441,15 +441,15 @@ class Executor:
         return self._arena.nbytes + sum(a.size * dtypes.SIZES[a.dtype_code] for a in self._outputs)
 
     def explain(self, is_train: bool | None = None, measure: bool = False) -> Any:
-        """Return what a run does: schedule, fused groups, buffers, bytes moved, and the time that takes at least.
+        """Return a description of a run: schedule, fused groups, buffers, bytes moved, and the least time that these take.
 
         Parameters
         ----------
         is_train : bool, optional
-            Explain training (forward and backward) or inference; by default training, where gradients are wanted.
+            Explain training (forward and backward) or inference; the default is training, if gradients are wanted.
         measure : bool
-            Run it some times (about half a second), and say how long each step takes beside that floor. The arrays hold
-            afterwards what they held before; a state that a function from outside keeps elsewhere is not put back.
+            Run the schedules for about half a second and report the time of each step beside its lower bound.  The values of
+            the arrays are restored afterwards; states that an external function keeps elsewhere are not.
 
         Returns
         -------
@@ -461,14 +461,14 @@ class Executor:
         return Explanation(self, is_train, measure)
 
     def get_optimized_symbol(self) -> Any:
-        """Return the symbol after those passes that give symbols again; what is fused of it, :meth:`explain` shows."""
+        """Return the symbol after the passes whose results are symbols; :meth:`explain` shows the fused graph."""
         passes = of_stage(self._passes, "symbol") + of_stage(self._passes, "graph")
         arrays = {**self.arg_dict, **self.aux_dict}
         types = {name: array.dtype for name, array in arrays.items()}
         return self._symbol.optimize(passes, types, **{name: array.shape for name, array in arrays.items()})
 
     def debug_str(self) -> str:
-        """Return the graph (with its gradient, when it is wanted) and what it takes, as text."""
+        """Return the graph (with its gradient, if wanted) and the memory that it takes, as text."""
         lines = [as_text(self._main.graph).rstrip()]
         for name, schedule in (("forward", self._train or self._infer), ("backward", self._backward)):
             if schedule is not None:
@@ -478,12 +478,12 @@ class Executor:
 
 
 def _bound_heads(heads: Sequence[Node | None], arrays: Sequence[Any]) -> dict[Node, Any]:
-    """Return which variable of a graph with gradients stands for which array of head gradients."""
+    """Return the array of head gradients for each of its variables in a graph with gradients."""
     return {node: array for node, array in zip(heads, arrays, strict=True) if node is not None}
 
 
 def _resized(array: Any, shape: tuple[int, ...], allow_up_sizing: bool, name: str) -> Any:
-    """Return an array of another shape, over the same memory where it fits."""
+    """Return an array of another shape, in the memory of `array` if it fits."""
     found = _fitted(array, shape, array.dtype_code)
     if found is not None:
         return found
@@ -496,7 +496,7 @@ def _resized(array: Any, shape: tuple[int, ...], allow_up_sizing: bool, name: st
 
 
 def _fitted(array: Any, shape: tuple[int, ...], code: int) -> Any:
-    """Return an array, or its beginning seen in another shape; None where that does not fit."""
+    """Return `array`, or a view of its start in another shape; None if that does not fit."""
     if array.dtype_code != code:
         return None
     if shape == array.shape:

@@ -1,4 +1,4 @@
-"""Composites become what they call, and operators with states pure functions and assignments."""
+"""Expansion: composites are replaced by their calls, operators with states by pure functions and assignments."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from .specs import Specs
 from .states import Effects, has_mode, in_mode
 
 _MAX_NESTING = 64
-#: Stands in the names of nodes that are steps of a composite.
+#: Part of the names of nodes inside a composite.
 INSIDE = "_inside"
 
 
 def expand(
     graph: Graph, everything: bool = True, effects: Effects | None = None, specs: Specs | None = None
 ) -> tuple[Graph, Moved]:
-    """Replace composites by what they call.
+    """Return a graph with composites replaced by their calls.
 
     Parameters
     ----------
     everything : bool
-        Also those with a gradient rule of their own (before gradients are taken they stay).
+        Expand composites with a gradient rule, too; they stay until gradients are taken.
     effects : Effects, optional
-        Collects the assignments of states, for a graph that is to run; without it, states are left as they are.
+        Collects the assignments of states, for a graph that will run; without it, operators with states stay.
     specs : Specs, optional
-        Shapes and types, for functions that ask for them.
+        Shapes and types, for functions that read them.
 
     Returns
     -------
     graph : Graph
-        With the assignments as further outputs.
+        Assignments are further outputs.
     moved : dict
-        Where each entry that changed went.
+        Maps changed entries to new ones.
     """
     F = Builder(specs)
 
@@ -59,7 +59,7 @@ def expand(
         return found
 
     def cast(node: Node) -> list[Entry] | None:
-        """Return a call whose integers, labels beside data of another type, are cast; None where there are none."""
+        """Return the node with casts of inputs that must be integers, such as labels; None if none are needed."""
         if specs is None or not _takes_integers(node):
             return None
         casts = node.op.casts(node.attrs, [specs(e)[1] for e in node.inputs])
@@ -81,7 +81,7 @@ def expand(
             raise located(problem, node) from problem.__cause__
         first = found[0][0]
         if first not in {source for source, _ in node.inputs}:
-            first.name = node.name  # what it computes is what the user has named
+            first.name = node.name  # the user's name belongs to the result
         return found
 
     if not any(isinstance(n.op, Composite) or _has_more(n, effects) for n in graph.nodes):
@@ -101,12 +101,12 @@ def expand(
 
 
 def expand_ahead(who: str, graph: Graph) -> tuple[Graph, Moved]:
-    """Expand a graph whose gradient is taken before anybody knows how it will run.
+    """Return an expanded graph for a gradient taken before the mode of its runs is known.
 
     Raises
     ------
     OpValueError
-        When that depends on the mode, or on numbers that are drawn: the gradient would be that of another run.
+        If the graph depends on the mode, or on random draws: the gradient would be that of another run.
     """
     found = expand(graph, everything=False)
     forms = [_form(expand(in_mode(graph, mode), everything=False)[0]) for mode in (True, False) if has_mode(graph)]
@@ -116,18 +116,18 @@ def expand_ahead(who: str, graph: Graph) -> tuple[Graph, Moved]:
 
 
 def refuse_modes(who: str, graph: Graph, sure: bool = False) -> None:
-    """Raise for the first call that depends on the mode, or draws numbers; where that is `sure`, at least for the last call."""
+    """Raise for the first call that depends on the mode or draws; if `sure`, for the last call if no such call is found."""
     calls = [n for n in graph.nodes if n.op is not None]
     asking = [n for n in calls if not n.op.repeatable or n.op.spec.has_mode or any(map(has_mode, n.op.bodies))]
     for node in asking or calls[-1:] * sure:
         raise OpValueError(
-            f"{who}: operator {node.op.name} ({node.name!r}) depends on the mode of a run, or draws numbers, which its "
-            "gradient must know: take that of a run, by executor.backward() or by autograd.grad in mx.graph.compiled"
+            f"{who}: operator {node.op.name} ({node.name!r}) depends on the mode of a run, or draws numbers, so its "
+            "gradient belongs to a run: use executor.backward(), or autograd.grad in mx.graph.compiled"
         )
 
 
 def _form(graph: Graph) -> list[tuple]:
-    """Return what two graphs of the same steps have in common."""
+    """Return a key that is equal for two graphs of equal calls."""
     at = {node: k for k, node in enumerate(graph.nodes)}
 
     def called(node: Node) -> object:
@@ -146,7 +146,7 @@ def _takes_integers(node: Node) -> bool:
 
 
 def _with_states(graph: Graph, total: Moved) -> tuple[Graph, Moved]:
-    """Give each call of an operator that keeps a state one of its own, which its backward will find; draw in turn."""
+    """Give each call of an operator with a state an own state, which its backward shares; order random calls."""
     graph, moved = in_turn(graph)
     if moved:
         total = {old: moved.get(new, new) for old, new in total.items()} | moved
@@ -157,7 +157,7 @@ def _with_states(graph: Graph, total: Moved) -> tuple[Graph, Moved]:
 
 
 def give_state(node: Node) -> list[Entry] | None:
-    """Return the outputs of the node with a state of its own; None when it keeps none, or has it."""
+    """Return the outputs of the node with a state of its own; None if it has one, or needs none."""
     attrs = node.op.call_attrs(node.attrs) if isinstance(node.op, External) else node.attrs
     if attrs is node.attrs:
         return None

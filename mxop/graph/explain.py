@@ -1,6 +1,6 @@
-"""What an executor will do: its schedule, fused groups, buffers, the bytes that it moves, and the time that takes at least.
+"""Explanations of executors: schedule, fused groups, buffers, bytes moved, and a lower bound of the time.
 
-Everything is read from the plan behind the prepared calls, so it is what runs.
+Everything is read from the plan of the prepared calls, so it describes the calls that run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .traits import elements_read
 
 
 class Explanation:
-    """What :meth:`Executor.explain` returns; prints as a table, and in notebooks as one.
+    """The result of :meth:`Executor.explain`; prints as a table, and shows as one in notebooks.
 
     Attributes
     ----------
@@ -31,14 +31,14 @@ class Explanation:
         The schedule.
     buffers : list of Buffer
     views : list of (str, str)
-        Values that are another view of a value, which costs nothing.
+        Pairs of names: the first value is a view of the second and costs nothing.
     memory : dict of str to int
-        Bytes: ``planned`` for buffers, ``unshared`` what they would be if no two values shared one, ``arguments``,
-        ``gradients``, ``auxiliary``, ``outputs`` of the arrays that are given.
+        Bytes: ``planned`` of the buffers, ``unshared`` of buffers if no two values shared one, ``arguments``,
+        ``gradients``, ``auxiliary``, ``outputs`` of the given arrays.
     runs : int
-        How many runs the measured times are the medians of; 0 when nothing was measured.
+        The number of runs whose median times are shown; 0 if not measured.
     lasting : list of str
-        Nodes whose measured runs may have changed what no array holds: functions from outside, which may have a state.
+        Nodes that may have changed a state outside of arrays while they were measured: external and random functions.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class Explanation:
     def __init__(self, executor: Any, is_train: bool | None = None, measure: bool = False):
         train = executor._train is not None if is_train is None else is_train and executor._train is not None
         schedule, plan = (None, executor._train_plan) if train else executor._inference(bool(is_train))
-        self._plan: Plan = plan.shown()
+        self._plan: Plan = plan.with_names()
         self._schedules = [executor._train, executor._backward] if train else [schedule]
         self._known: Known = self._plan.known  # type: ignore[assignment]
         self._places = _Places(executor, self._plan)
@@ -77,7 +77,7 @@ class Explanation:
 
     # ---- from the plan ----------------------------------------------------------------------------------------------
     def _make_rows(self) -> Iterator[Row]:
-        """Pair the prepared calls with the nodes that they were made of, as the schedule was built."""
+        """Yield a row for each prepared call, paired with its node as the schedule was built."""
         step = 0
         for p, (phase, copies) in enumerate(zip(self._plan.phases, self._plan.copies, strict=True)):
             name = ("forward", "backward")[p]
@@ -124,7 +124,7 @@ class Explanation:
         nbytes = times * size_of(shape) * dtypes.SIZES[code]
         return Value(value_name(entry), tuple(shape), dtypes.NAMES[code], nbytes, self._places.of(entry))
 
-    # ---- what it says -----------------------------------------------------------------------------------------------
+    # ---- presentation ------------------------------------------------------------------------------------------------
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -141,7 +141,7 @@ class Explanation:
 
     @property
     def groups(self) -> list[Row]:
-        """The rows that are several operators in one: fused formulas, and strips."""
+        """The rows of several operators: fused formulas, and row kernels."""
         return [row for row in self.rows if row.kind in ("fused", "strip")]
 
     @property
@@ -151,25 +151,25 @@ class Explanation:
 
     @property
     def seconds(self) -> float:
-        """The time that moving these bytes takes at least, at the speed of a copy that was measured here."""
+        """The least time that moving these bytes takes, at the measured bandwidth of a copy."""
         return sum(row.seconds for row in self.rows)
 
     @property
     def measured(self) -> float | None:
-        """The seconds that all steps took, each its median; None when nothing was measured."""
+        """The sum of the median seconds of all steps; None if not measured."""
         return sum(row.measured or 0.0 for row in self.rows) if self.runs else None
 
     @property
     def slowest(self) -> Row | None:
-        """The step that took longest; None when nothing was measured."""
+        """The step with the longest time; None if not measured."""
         return max(self.rows, key=lambda row: row.measured or 0.0) if self.runs and self.rows else None
 
     @cached_property
     def live_bytes(self) -> list[int]:
-        """For each step, the bytes of the buffers' values that are alive."""
+        """For each step, the bytes of live values in buffers."""
         found = [0] * len(self.rows)
         for buffer in self.buffers:
-            held = [0] * len(self.rows)  # a result that takes the place of its operand counts once
+            held = [0] * len(self.rows)  # a result that overwrites its operand counts once
             for tenant in buffer.tenants:
                 for step in range(tenant.first, tenant.last + 1):
                     held[step] = max(held[step], tenant.nbytes)
@@ -205,7 +205,7 @@ class Explanation:
     __repr__ = __str__
 
     def _columns(self) -> list[tuple[str, str]]:
-        """Return titles and widths of what is said of a step before its formula."""
+        """Return titles and widths of the columns before the formula."""
         found = [("step", ">4"), ("phase", "<8"), ("kind", "<8"), ("moves", ">9"), ("at least", ">9")]
         return found + ([("takes", ">9"), ("times", ">7"), ("share", ">5")] if self.runs else [])
 
@@ -231,7 +231,7 @@ class Explanation:
         text = f"Measured: {time_text(self.measured)} (medians of {self.runs} runs); the slowest is step {self.slowest.step}\n"
         if self.lasting:
             text += (
-                f"These ran too, and may have a state of their own that is not put back: {', '.join(self.lasting)}\n"
+                f"These ran, too; states that they keep outside of arrays are not restored: {', '.join(self.lasting)}\n"
             )
         return text
 
@@ -252,12 +252,12 @@ def _html_table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def _lived(buffer: Buffer) -> str:
-    """Return the values of a buffer, with the steps that they live through."""
+    """Return the values of a buffer, with the steps of their lifetimes."""
     return ", ".join(f"{t.name} ({t.first}-{t.last})" for t in buffer.tenants)
 
 
 class _Places:
-    """Where values live, in words."""
+    """Describes where values are stored."""
 
     def __init__(self, executor: Any, plan: Plan):
         self._plan = plan
@@ -271,7 +271,7 @@ class _Places:
         if root[0].op is None:
             return self._variables.get(root[0], f"head gradient {root[0].name}")
         home: Home | None = self._plan.homes.get(root)
-        if home is None:  # computed when the executor was made
+        if home is None:  # evaluated when the executor was made
             return f"constant {root[0].name}"
         return f"buffer {home.buffer}" if home.array is None else self.of_array(home.array)
 
@@ -292,7 +292,7 @@ def _buffers(plan: Plan, rows: list[Row]) -> list[Buffer]:
             last[row._node, k] = row.step
     for row, entry in _reads(plan, rows):
         root = plan.root(entry)
-        if root in made:  # what another phase reads is kept: that phase may run again
+        if root in made:  # kept for another phase, which may run again
             last[root] = max(last[root], row.step if made[root].phase == row.phase else len(rows) - 1)
     tenants: dict[int, list[Tenant]] = {}
     for entry, row in made.items():
@@ -309,7 +309,7 @@ def _buffers(plan: Plan, rows: list[Row]) -> list[Buffer]:
 
 
 def _reads(plan: Plan, rows: list[Row]) -> Iterator[tuple[Row, Entry]]:
-    """Yield what each call reads."""
+    """Yield each call with the entries that it reads."""
     copies = iter([result for phase in plan.copies for result in phase])
     for row in rows:
         if row._node is None:

@@ -1,4 +1,4 @@
-"""What callers give a bound graph: values for its arrays, and head gradients."""
+"""Inputs of a bound graph: values for its arrays, and head gradients."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from .._core import core
 from ..support import dtypes
 from ..support.errors import MXNetError, OpTypeError, OpValueError, closest, translated
 
-WRITER = "an executor"  # as autograd's messages call it
-LARGE_BYTES = 1 << 16  # of head gradients: copying less takes no longer than finding out whether it can be left out
+WRITER = "an executor"  # in autograd's messages
+LARGE_BYTES = 1 << 16  # of head gradients; fewer are copied faster than it is checked whether they can be read in place
 
 
 class Heads:
-    """The head gradients that a backward schedule reads: the executor's own arrays, or given ones where they lie.
+    """The head gradients that a backward schedule reads: in the executor's arrays, or in the caller's.
 
     Parameters
     ----------
     arrays : list of (NDArray or None)
-        Those that the schedule was made for; None for an output that needs none.
+        The arrays that the schedule was prepared for; None for an output that needs no head gradient.
     schedule : Schedule
     written : sequence of NDArray
-        What a run writes: gradients that lie there are copied before.
+        Arrays that a run writes: head gradients that overlap them are copied.
     fixed : bool
-        Whether the arrays keep their sizes.
+        Whether the arrays have fixed sizes.
     """
 
     def __init__(self, arrays: list[Any], schedule: Any, written: Sequence[Any], fixed: bool):
         self.arrays, self._schedule = arrays, schedule
         self._own = [a for a in arrays if a is not None]
         self._places = self._pointed_at = None
-        self._alone = RLock()  # while pointers point to one caller's arrays, another's run would read them
+        self._alone = RLock()  # while pointers refer to one caller's arrays, runs of other callers must wait
         large = sum(a.size * dtypes.SIZES[a.dtype_code] for a in self._own) >= LARGE_BYTES
         if fixed and large and all(a._gpu is None for a in self._own):
             places = core.PlacesWithin(self._own)
             try:
                 places.note(schedule.calls)
-            except NotImplementedError:  # some call keeps its arrays
+            except NotImplementedError:  # a call cannot be moved to other arrays
                 return
             self._written, self._places = [core.span(a) for a in written], places
 
     def taken(self, values: Sequence[tuple[Any, Any, str]], copy: bool) -> Callable[[], None]:
-        """Copy the values to the arrays, or note where they lie; return what runs the schedule on them."""
+        """Return a function that runs the schedule on head gradients, after copying those that cannot be read in place."""
         if copy or self._places is None:
             assign(values)
             return self._schedule.run
@@ -55,7 +55,7 @@ class Heads:
         return partial(self._run_on, found)
 
     def _is_readable(self, target: Any, value: Any) -> bool:
-        """Tell whether a run can read a value where it lies."""
+        """Return whether a run can read a value in place."""
         if not (isinstance(value, core.Dense) and value._contiguous and value._gpu is None):
             return False
         if value.shape != target.shape or value.dtype_code != target.dtype_code:
@@ -64,10 +64,10 @@ class Heads:
         return not any(low < end and begin < high for begin, end in self._written)
 
     def _run_on(self, arrays: list[Any]) -> None:
-        """Run the schedule on arrays like its own."""
+        """Run the schedule on other arrays of the same shapes and types."""
         places: Any = self._places
         with self._alone:
-            self._pointed_at = arrays  # which live as long as pointers may point there, also when an interrupt comes
+            self._pointed_at = arrays  # keeps them alive while pointers refer to them, even after an interrupt
             try:
                 places.put(arrays)
                 self._schedule.run()
@@ -77,7 +77,7 @@ class Heads:
 
 
 def listed_heads(out_grads: Any, symbol: Any) -> Sequence[Any]:
-    """Return head gradients in the order of a symbol's outputs."""
+    """Return head gradients in the order of a symbol's outputs; a dict is read by their names."""
     if out_grads is None:
         return ()
     if isinstance(out_grads, core.Dense):
@@ -90,32 +90,32 @@ def listed_heads(out_grads: Any, symbol: Any) -> Sequence[Any]:
 
 
 def head_missing(i: int, out_grads: Any, symbol: Any) -> MXNetError:
-    """Return the error for an output whose head gradient is not given."""
+    """Return the error for a missing head gradient of output `i`."""
     names = symbol.list_outputs()
     text = f"output {names[i]!r} is not that of a loss function, so head gradients are required: backward(out_grads)"
     for name in out_grads if isinstance(out_grads, Mapping) else ():
         if name not in names:
-            text += f"; out_grads has {name!r}, which is no output{closest(name, names)}"
+            text += f"; out_grads has {name!r}, which is not an output{closest(name, names)}"
     return MXNetError(text)
 
 
 def assign(values: Iterable[tuple[Any, Any, str]]) -> None:
-    """Copy arrays, or what NumPy makes arrays of, into bound arrays; all of them are checked before the first is written.
+    """Copy arrays, or array-likes, into bound arrays; all are checked before the first is written.
 
     Parameters
     ----------
     values : iterable of (NDArray, Any, str)
-        Target, value, and what it is, for messages.
+        Target, value, and a name for messages.
     """
     checked = []
     for target, value, what in values:
         if not isinstance(value, core.Dense) and (
             isinstance(target, core.Dense) or not hasattr(value, "_history")
-        ):  # from one sparse array to another nothing becomes dense
+        ):  # sparse arrays are copied without becoming dense
             with translated(what):
                 value = np.asarray(value)
             if value.dtype.kind in "OSUMm":
-                raise OpTypeError(f"{what}: {value!r} is no array of numbers")
+                raise OpTypeError(f"{what}: {value!r} is not an array of numbers")
         if value.shape != target.shape:
             raise OpValueError(f"Shape not match! {what}, need: {target.shape}, received: {value.shape}")
         checked.append((target, value))

@@ -1,4 +1,4 @@
-"""The formulas of nodes, with their parameters filled in."""
+"""Formulas of nodes, with parameters replaced by constants."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ _INTEGER_RANGE = {
     dtypes.UNKNOWN: (0, 127),
 }  # fmt: skip
 
-_MANY = 1 << 15  # kinds of nodes: more than a graph has, unless most have numbers of their own; about a kilobyte each
+_MANY = 1 << 15  # cached formulas, of about a kilobyte each: more than a graph has
 _found: dict[tuple, tuple[Expr, ...] | None] = {}
 on_change(lambda op: _found.clear())
 
 
 def exact(attrs: Attrs) -> Any:
-    """Return a key that differs for parameters that differ: 0.0 and -0.0 are equal numbers."""
+    """Return a key that differs for all different parameters: 0.0 == -0.0 and 1 == True as values."""
     return repr(attrs.values_) if 0.0 in attrs.values_ else attrs.values_
 
 
 def specialised(node: Node, known: Known) -> tuple[Expr, ...] | None:
-    """Return the formulas of an elementwise node over its inputs alone.
+    """Return the formulas of an elementwise node over its inputs.
 
-    None when it is not computed in the type of its data, which all inputs and outputs share.  Of an unknown type, the
-    formula is one that holds for every type.
+    None if it is not computed in its data's type, or inputs and outputs have several types.  If the type is unknown, the
+    formulas hold for every type.
     """
     op = node.op
     if not isinstance(op, Elementwise) or not node.inputs:
@@ -60,7 +60,7 @@ def _filled_in(op: Elementwise, attrs: Attrs, n_inputs: int, code: int) -> tuple
 
 
 def _constants(op: Elementwise, attrs: Attrs, formula: Formula, code: int) -> dict[Expr, Expr] | None:
-    """Return the values of a formula's parameters; None when the type of the data does not hold them."""
+    """Return constants for a formula's parameters; None if the type of the data cannot represent one."""
     values = {}
     for name in formula.params:
         real = op.spec.by_name[name].real
@@ -72,16 +72,16 @@ def _constants(op: Elementwise, attrs: Attrs, formula: Formula, code: int) -> di
             if code == dtypes.UNKNOWN and value != int(value):
                 return None
             value = int(value)
-        size = type(value) is SymbolicNumber and value.whole and code in dtypes.FLOATS
+        size = type(value) is SymbolicNumber and value.integral and code in dtypes.FLOATS
         values[param(name, real)] = leaf_of(value) if size else const(value)
     return values
 
 
 def seeks_equals(node: Node, known: Known) -> bool:
-    """Tell whether an elementwise node looks for equal values in a type that is computed in a wider one.
+    """Return whether an elementwise node compares inputs for equality in a type that is computed in a wider one.
 
-    It has to read what was rounded: a product that is computed again within a formula, unrounded, is hardly ever equal to
-    the largest one, which a reduction has stored.
+    Such a node must read rounded values: a product recomputed within a formula is not rounded, and so hardly ever equal to
+    the largest product, which a reduction has stored.
     """
     code = known.dtype(node.inputs[0]) if node.inputs else None
     if code not in dtypes.FLOATS or code not in dtypes.COMPUTED_AS:
@@ -91,6 +91,6 @@ def seeks_equals(node: Node, known: Known) -> bool:
 
 @lru_cache(4096)
 def _compares_inputs(roots: tuple[Expr, ...]) -> bool:
-    """Tell whether formulas compare what they read for equality, and not only with constants."""
+    """Return whether formulas compare inputs for equality with each other, rather than with constants."""
     compared = [n.args for n in walk(roots) if n.args and n.label in ("eq", "ne")]
     return any(all(any(a.kind == "input" for a in leaves((side,))) for side in sides) for sides in compared)

@@ -1,4 +1,4 @@
-"""Computations: symbols as functions of arrays; and derivatives of symbols."""
+"""Computations (symbols as functions of arrays) and derivatives of symbols."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from .feeding import assign
 from .infer import declared_type
 from .ir import Entry, Graph, Node, describe
 
-#: Most executors that a computation keeps, one for each combination of shapes and types.
+#: Most executors that a computation caches, one for each combination of shapes and types.
 MOST = 16
 
 
 class Computation:
-    """A function of arrays; see :func:`computation`.
+    """A function of arrays, returned by :func:`computation`.
 
     Attributes
     ----------
     state : dict of str to NDArray
-        The variables that it keeps.
+        The variables that keep their values between calls.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Computation:
         self._bound: OrderedDict[tuple, Any] = OrderedDict()
 
     def _check(self, graph: Graph) -> None:
-        """Raise unless each variable has one source."""
+        """Raise unless each variable has exactly one source."""
         names = [p.name for p in self._placeholders]
         for i, name in enumerate(names):
             if name in names[:i] or name in self.state:
@@ -116,20 +116,20 @@ class Computation:
 def computation(
     outputs: Any, *placeholders: Any, state: Mapping[str, Any] | None = None, ctx: Any = None, passes: Any = None
 ) -> Computation:
-    """Return a function that computes symbols from arrays.
+    """Return a function of arrays that evaluates symbols.
 
-    It is compiled when it is called with new shapes or types, and kept.  Calls are not recorded by autograd: see
+    An executor is made for each new combination of shapes and types, and cached.  Autograd does not record calls: use
     :func:`deriv`.
 
     Parameters
     ----------
     outputs : Symbol, or list of Symbol
-        What is returned: an array, or a list of arrays.
+        The results: an array, or a list of arrays.
     *placeholders : Symbol
-        Variables, whose values a call gives in this order.
+        Variables; a call gives their values in this order.
     state : dict of str to array, optional
-        Variables that the computation keeps, by name, such as those that are assigned.  An NDArray is used itself, so
-        computations that are given the same one share it.
+        Values of variables that persist between calls, by name, such as assigned ones.  An NDArray is used without a copy, so
+        computations can share it.
     ctx : Context, optional
     passes : optional
         As of ``simple_bind``.
@@ -137,7 +137,7 @@ def computation(
     Raises
     ------
     OpValueError
-        When the outputs depend on a variable that is neither a placeholder nor in `state`.
+        If the outputs depend on a variable that is neither a placeholder nor in `state`.
 
     Examples
     --------
@@ -151,9 +151,9 @@ def computation(
 
 
 def deriv(y: Any, x: Any, error: Any = None) -> Any:
-    """Return the derivative of a symbol (the sum of its elements, weighted by `error`) with respect to another one.
+    """Return the derivative of a symbol (of the sum of its elements, weighted by `error`) with respect to another one.
 
-    It is a symbol like any other, so its derivative can be taken in turn.
+    The result is a symbol, which can be differentiated again.
 
     Parameters
     ----------
@@ -161,12 +161,12 @@ def deriv(y: Any, x: Any, error: Any = None) -> Any:
     x : Symbol, or list of Symbol
         A variable, or any symbol that `y` was computed from.
     error : Symbol, optional
-        Of the shape of `y`; ones by default.
+        Weights of the shape of `y`; ones by default.
 
     Returns
     -------
     Symbol
-        Of the shape of `x` (a list for a list); zeros where `y` does not depend on it.
+        Of the shape of `x` (a list for a list); zeros if `y` does not depend on it.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def deriv(y: Any, x: Any, error: Any = None) -> Any:
 
 
 def _weights(y: Any, error: Any) -> Sequence[Entry]:
-    """Return the weights of each output, said to be of its shape."""
+    """Return the weights of each output, with its shape inferred from the output."""
     if len(symbols.entries_of(y)) != len(symbols.entries_of(error)):
         raise OpTypeError(
             f"deriv: error has {len(symbols.entries_of(error))} outputs; y has {len(symbols.entries_of(y))}"
@@ -197,7 +197,7 @@ def _weights(y: Any, error: Any) -> Sequence[Entry]:
 
 
 def _check_same(graph: Graph, node: Node) -> None:
-    """Raise when a variable is not that of its name in a graph."""
+    """Raise if a graph has another variable of the same name."""
     other = next((n for n in graph.variables if n.name == node.name and n is not node), None)
     if node.op is None and other is not None:
         raise OpValueError(f"deriv: y depends on {describe(other)}, which is not the given {describe(node)}")
@@ -229,14 +229,14 @@ def _arrays(state: Mapping[str, Any], ctx: Any) -> dict[str, Any]:
 
 
 def _array(value: Any, ctx: Any, code: int) -> Any:
-    """Return a value as an array, of a type that its variable was declared with."""
+    """Return a value as an array of the declared type of its variable."""
     if isinstance(value, core.Dense):
         return value if code in (dtypes.UNKNOWN, value.dtype_code) else value.astype(dtypes.NAMES[code])
     from ..ndarray import array
 
     value = np.asarray(value)
     if value.dtype.kind in "OSUMm":
-        raise OpTypeError(f"computation: {value!r} is no array of numbers")
+        raise OpTypeError(f"computation: {value!r} is not an array of numbers")
     return array(value, ctx=ctx, dtype=None if code == dtypes.UNKNOWN else dtypes.NAMES[code])
 
 

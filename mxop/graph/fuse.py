@@ -25,22 +25,22 @@ MAX_INPUTS, MAX_OUTPUTS, MAX_INSTRUCTIONS = 12, 8, 64
 
 
 def _inputs_of_region(*inputs):
-    """Several elementwise operators in one."""
+    """Compute several elementwise operators as one."""
 
 
 class Fused(Elementwise):
-    """A region of a graph as one operator.
+    """A region of elementwise nodes as one operator.
 
     Attributes
     ----------
     roots : tuple of Expr
     members : tuple of Node
-        The nodes that it stands for.
+        The nodes that were fused.
     shape : tuple of int
     code : int
         Shape and type of every output.
     entries : tuple of (Node, int)
-        The entry of a member that each output stands for.
+        The entry of a member that is the value of each output.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -53,7 +53,7 @@ class Fused(Elementwise):
         return Formula(self.roots, ())
 
     def check_arity(self, attrs: Attrs, n: int) -> None:
-        """Any number is right: a region of constants has no inputs."""
+        """Accept any number of inputs: a region of constants has none."""
 
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
         return ins, [self.shape] * len(self.roots)
@@ -64,16 +64,16 @@ class Fused(Elementwise):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What a node adds to a region.
+    """The formulas of a node that can be fused.
 
     Attributes
     ----------
     kind : tuple
-        What nodes of one region have in common: shape, type, phase.
+        Shape, type and phase: equal for all nodes of a region.
     roots : tuple of Expr
         The formula of each output.
     calls : int
-        Their length.
+        Calls of primitives in these.
     """
 
     kind: tuple
@@ -114,14 +114,14 @@ def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node:
 
 
 def readers_of(graph: Graph) -> Counter:
-    """Count the readers of each entry; who only runs after a node counts as one of its first output."""
+    """Count the readers of each entry; a control dependency counts as a reader of the first output."""
     readers = Counter(e for node in graph.nodes for e in node.below())
     readers.update(graph.outputs)
     return readers
 
 
 def _piece(node: Node, known: Known, phase: Callable[[Node], int]) -> Piece | None:
-    """Return what a node adds to a region, or None when it cannot be part of one."""
+    """Return the formulas of a node; None if it cannot be fused."""
     op = node.op
     if not isinstance(op, Elementwise) or not node.inputs or node.control or op.stateful or seeks_equals(node, known):
         return None
@@ -131,7 +131,7 @@ def _piece(node: Node, known: Known, phase: Callable[[Node], int]) -> Piece | No
 
 
 def _chunks(region: list[Node], readers: dict[Entry, int], pieces: Pieces) -> list[tuple[Node, ...]]:
-    """Cut a region, in order of execution, into pieces within the limits."""
+    """Split a region, in order of execution, into chunks within the limits."""
     chunks: list[list[Node]] = [[]]
     size = _Size(readers)
     for node in region:
@@ -144,7 +144,7 @@ def _chunks(region: list[Node], readers: dict[Entry, int], pieces: Pieces) -> li
 
 
 def _has_another_formula(node: Node, pieces: Pieces) -> bool:
-    """Tell whether the values of its parameters make a node's formula another one: ``x**a`` is ``square(x)`` for 2."""
+    """Return whether parameter values simplify the formula of a node: ``x**a`` is ``square(x)`` for 2."""
     formula = node.op.formula(node.attrs, len(node.inputs))  # type: ignore[union-attr]
     return bool(formula.params) and _calls(formula.roots) != _calls(pieces[node].roots)  # type: ignore[union-attr]
 
@@ -155,17 +155,17 @@ def _calls(roots: tuple[Expr, ...]) -> Counter:
 
 
 class _Size:
-    """Inputs, outputs and instructions of a chunk that grows until a node has no room."""
+    """Inputs, outputs and instructions of a chunk that grows up to the limits."""
 
     def __init__(self, readers: dict[Entry, int]) -> None:
         self.readers = readers
         self.inputs: set[Entry] = set()
-        self.pending: dict[Entry, int] = {}  # results, and how many readers are not in the chunk yet
-        self.outputs = 0  # results that have readers elsewhere
+        self.pending: dict[Entry, int] = {}  # results, with their numbers of readers outside of the chunk
+        self.outputs = 0  # results with readers outside of the chunk
         self.instructions = 0
 
     def admits(self, node: Node, calls: int) -> bool:
-        """Add a node, or say that there was no room, which ends the chunk; there is always room for the first."""
+        """Add a node; return whether the chunk is within the limits, as with its first node it always is."""
         first = not self.instructions
         for entry in node.inputs:
             left = self.pending.get(entry)
@@ -184,22 +184,22 @@ class _Size:
 
 
 def outside(unit: tuple[Node, ...], readers: dict[Entry, int]) -> list[Entry]:
-    """Return the entries of a chunk that others read."""
+    """Return the entries of a chunk that nodes outside of it read."""
     inside = Counter(e for node in unit for e in node.inputs)
     results = [(node, k) for node in unit for k in range(node.n_outputs)]
     return [e for e in results if readers.get(e, 0) > inside[e]]
 
 
 def _merge(unit: tuple[Node, ...], results: list[Entry], pieces: Pieces, moved: Moved, known: Known) -> None:
-    """Make one node of a chunk and note where the entries that others read went."""
+    """Fuse a chunk into one node, and map its results to the outputs of that node in `moved`."""
     inputs: list[Entry] = []
-    number: dict[Entry, int] = {}  # of values: those of the unit from 0 up, its inputs from -1 down
+    number: dict[Entry, int] = {}  # of values: results of the unit are 0, 1, ..., its inputs -1, -2, ...
     calls = []
     made = 0
     last, shape, code = unit[-1], known.shape(results[0]), known.dtype(results[0])
 
-    def of_one_number(entry: Entry) -> bool:
-        """Make an input that is one number everywhere a part of the formula."""
+    def inlined(entry: Entry) -> bool:
+        """Make a constant array of equal elements a constant of the formula."""
         nonlocal made
         value = fill_of(entry, known) if known.dtype(entry) == code else None
         if value is not None:
@@ -210,7 +210,7 @@ def _merge(unit: tuple[Node, ...], results: list[Entry], pieces: Pieces, moved: 
 
     def operand(entry: Entry) -> int:
         entry = moved.get(entry, entry)
-        if entry not in number and not of_one_number(entry):
+        if entry not in number and not inlined(entry):
             inputs.append(entry)
             number[entry] = -len(inputs)
         return number[entry]

@@ -1,7 +1,7 @@
-"""Python's collector of garbage waits while a graph is made.
+"""Switches Python's garbage collector off while a graph is made.
 
-What a graph is made of lives on, and a collector that comes again and again looks at all of it each time: that grows faster
-than the graph, and finds nothing, since nothing here refers to itself in a cycle.
+The nodes of a graph stay alive, and each automatic collection visits all of them: the cost grows faster than the graph.
+Collections find nothing, since nodes have no reference cycles.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_lock = threading.RLock()  # a handler of signals may come in between, and bind a graph itself
-_inside: dict[int, int] = {}  # how deep each thread is in blocks of collected_later()
+_lock = threading.RLock()  # reentrant: a signal handler may bind a graph itself
+_inside: dict[int, int] = {}  # nesting depth of collected_later() by thread
 _was_on = False
 
 
 @contextmanager
 def collected_later() -> Iterator[None]:
-    """Let no automatic collection happen within a block (or a function, as a decorator).
+    """Return a scope without automatic garbage collections; usable as a decorator.
 
-    Blocks may be nested and run in several threads: with the last of them the collector is as it was before the first.
+    Scopes may be nested, and open in several threads: when the last one ends, the collector is as before the first one.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def collected_later() -> Iterator[None]:
 
 
 def _leave(threads: list[int]) -> None:
-    """Take threads out of the count; after the last one the collector goes on."""
+    """Remove threads from the count; after the last one, restore the collector."""
     for thread in threads:
         del _inside[thread]
     if threads and not _inside and _was_on:
@@ -57,7 +57,7 @@ def _leave(threads: list[int]) -> None:
 
 
 def _after_fork() -> None:
-    """Go on without the threads that a child process does not have."""
+    """Remove the threads that do not exist in the child process."""
     global _lock
     _lock = threading.RLock()
     _leave([thread for thread in _inside if thread != threading.get_ident()])

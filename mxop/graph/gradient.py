@@ -1,6 +1,6 @@
-"""The gradient of a graph is a graph: every operator adds its own rule, in operators that have rules themselves.
+"""Gradients of graphs, as graphs: each operator adds its gradient rule, made of operators with gradient rules themselves.
 
-So it can be taken again, to any order.
+So gradients can be differentiated again, to any order.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ..opdef import registry
 from .builder import Builder
 from .ir import Entry, Graph, Node, describe
 
-_SUM_AT_ONCE = 8  # operators take a bounded number of inputs
+_SUM_AT_ONCE = 8  # operands of one add_n
 
 
 def gradients(
@@ -22,29 +22,29 @@ def gradients(
     specs: Callable | None = None,
     applied: list[tuple[Node, list[Entry | None]]] | None = None,
 ) -> list[Entry | None]:
-    """Differentiate.
+    """Return the gradients of `heads` with respect to `variables`.
 
     Parameters
     ----------
     heads : sequence of (Node, int)
-        What is differentiated; composites without a rule of their own are expanded before.
+        The entries to differentiate; composites without a rule of their own are expanded before.
     head_grads : sequence of (Node, int), or None for ones
         Gradient with respect to each head.
     variables : sequence of (Node, int)
     specs : callable, optional
-        ``specs(entry)`` returns shape and type code, for rules that ask for them.
+        ``specs(entry)`` returns shape and type code, for rules that read them.
     applied : list, optional
-        Gets each node whose rule was applied, with what the rule gave for its inputs.
+        Receives each node whose rule was applied, with the gradients of its inputs.
 
     Returns
     -------
     list of (Node, int)
-        Gradient with respect to each variable; None where it is zero.
+        Gradient with respect to each variable; None if it is zero.
 
     Raises
     ------
     MXNetError
-        When an operator between heads and variables has no gradient rule.
+        If an operator between heads and variables has no gradient rule.
     """
     graph = Graph(heads)
     active = active_nodes(graph, {node for node, _ in variables})
@@ -79,7 +79,7 @@ def gradients(
 
 
 def active_nodes(graph: Graph, variables: set[Node]) -> set[Node]:
-    """Return the nodes that depend on the values of a variable: a gradient of 0 would be NaN where a slope is infinite."""
+    """Return the nodes that depend on values of variables; elsewhere a gradient of 0 times an infinite derivative is NaN."""
     active = set(variables)
     for node in graph.nodes:
         if node.op is None or node.op.name in ("ones_like", "zeros_like"):  # as on the tape
@@ -91,7 +91,7 @@ def active_nodes(graph: Graph, variables: set[Node]) -> set[Node]:
 
 
 def _apply_rule(F: Builder, node: Node, parts, needed: list[bool], came_from: dict[Node, Node]) -> list[Entry | None]:
-    """Return the gradient of each input of a node, as far as it is needed."""
+    """Return the gradient of each input of a node; None where it is not needed."""
     outputs = [F.value((node, k)) for k in range(node.n_outputs)]
     heads = []
     for output in outputs:
@@ -101,12 +101,12 @@ def _apply_rule(F: Builder, node: Node, parts, needed: list[bool], came_from: di
         else:
             heads.append(None if node.op.absent_heads else F.zeros_like(output))  # type: ignore[union-attr]
     inputs = [F.value(e) for e in node.inputs]
-    found = gradients_at(node.op, F, node.attrs, heads, inputs, outputs, needed, lambda: _told(node, came_from))
+    found = gradients_at(node.op, F, node.attrs, heads, inputs, outputs, needed, lambda: _context(node, came_from))
     return [None if g is None else g.entry for g in found]
 
 
-def _told(node: Node, came_from: dict[Node, Node]) -> tuple[int, str, str]:
-    """Return the order of the gradient, how the head depends on a node, and where the user made it."""
+def _context(node: Node, came_from: dict[Node, Node]) -> tuple[int, str, str]:
+    """Return, for messages, the order of the gradient, the path from the head to a node, and where the user made it."""
     path = [node]
     while path[-1] in came_from:
         path.append(came_from[path[-1]])
@@ -115,11 +115,11 @@ def _told(node: Node, came_from: dict[Node, Node]) -> tuple[int, str, str]:
 
 
 def _sum(F: Builder, parts: dict[Entry, list[Entry]], entry: Entry) -> Entry | None:
-    """Return the sum of the gradients that reached an entry, None when none did."""
+    """Return the sum of the gradients that reached an entry; None if none did."""
     terms = parts.get(entry)
     if not terms:
         return None
-    while len(terms) > 1:  # from the first to the last, as the tape adds them: floating-point sums depend on the order
+    while len(terms) > 1:  # in the order in which the tape adds them: sums round differently in another
         terms = [_add(F, terms[:_SUM_AT_ONCE]), *terms[_SUM_AT_ONCE:]]
     parts[entry] = terms
     return terms[0]

@@ -1,8 +1,8 @@
-"""What a composite computes between its inputs and outputs keeps float32 where the data are float16 or bfloat16.
+"""Intermediate values of composites are float32 if the data are float16 or bfloat16.
 
-So its value does not depend on what is fused, and large intermediate values do not overflow: the operators inside that do
-arithmetic on elements, and reductions, get float32 and give it on; what rearranges elements passes it on; all others (products
-of matrices, which sum in float32 in any case, indices, states) get and give the data's type, and so do outputs.
+So results do not depend on fusion, and large intermediate values do not overflow.  Elementwise operators and reductions inside
+read and return float32, and views pass it on.  Other operators (matrix products, which accumulate in float32 anyway, indices,
+states) read and return the data's type, as do the outputs.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from .builder import Builder
 from .ir import Entry, Node
 from .specs import Specs
 
-HALVES = (dtypes.FLOAT16, dtypes.BFLOAT16)
+HALF_TYPES = (dtypes.FLOAT16, dtypes.BFLOAT16)
 
 
 def widened(F: Builder, entries: Sequence[Entry], sources: Sequence[Entry], specs: Specs) -> list[Entry]:
-    """Return entries of equal types, computed from the sources with float32 in between.
+    """Return entries of the same types, computed from `sources` with float32 in between.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def widened(F: Builder, entries: Sequence[Entry], sources: Sequence[Entry], spec
     specs : Specs
         Shapes and types.
     """
-    if not any(specs(e)[1] in HALVES for e in sources):
+    if not any(specs(e)[1] in HALF_TYPES for e in sources):
         return list(entries)
     found = _Widening(F, specs)
     for node in _inside(entries, {n for n, _ in sources}):
@@ -41,7 +41,7 @@ def widened(F: Builder, entries: Sequence[Entry], sources: Sequence[Entry], spec
 
 
 def _inside(entries: Iterable[Entry], outside: set[Node]) -> list[Node]:
-    """Return the nodes between, those that others need first."""
+    """Return the nodes between `outside` and `entries`, in an order of execution."""
     done: dict[Node, None] = {}
     waiting = [n for n, _ in entries]
     while waiting:
@@ -58,12 +58,12 @@ def _inside(entries: Iterable[Entry], outside: set[Node]) -> list[Node]:
 class _Widening:
     def __init__(self, F: Builder, specs: Specs):
         self._F, self._specs = F, specs
-        self._wide: dict[Entry, Entry] = {}  # in float32, where the entry itself is not any more
-        self._same: dict[Entry, Entry] = {}  # of the type that it had
+        self._wide: dict[Entry, Entry] = {}  # the float32 form of an entry
+        self._same: dict[Entry, Entry] = {}  # its form of the original type
         self._nodes: dict[Node, Node] = {}
 
     def add(self, node: Node) -> None:
-        """Rebuild a node whose needs were added."""
+        """Rebuild a node; the nodes that it needs were added before."""
         wide = self._takes_wide(node)
         inputs = tuple([self.wide(e) if wide and self._half(e) else self.narrow(e) for e in node.inputs])
         control = tuple([self._nodes.get(n, n) for n in node.control])
@@ -81,16 +81,16 @@ class _Widening:
         return view and node.inputs[0] in self._wide
 
     def _half(self, entry: Entry) -> bool:
-        return self._specs(entry)[1] in HALVES
+        return self._specs(entry)[1] in HALF_TYPES
 
     def wide(self, entry: Entry) -> Entry:
-        """Return an entry in float32."""
+        """Return an entry as float32."""
         if entry not in self._wide:
             self._wide[entry] = self._cast(self._same.get(entry, entry), dtypes.FLOAT32)
         return self._wide[entry]
 
     def narrow(self, entry: Entry) -> Entry:
-        """Return an entry in the type that it had."""
+        """Return an entry in its original type."""
         if entry in self._wide and entry not in self._same and entry[0] in self._nodes:
             self._same[entry] = self._cast(self._wide[entry], self._specs(entry)[1])
         return self._same.get(entry, entry)

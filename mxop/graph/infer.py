@@ -1,7 +1,7 @@
-"""Shapes and types of a whole graph, completed in both directions until nothing changes.
+"""Inference of shapes and types in a graph, in both directions, to a fixed point.
 
-A node is visited again only when something next to it became known, so the work grows with the graph and not with the
-number of sweeps.
+A node is visited again only after one of its inputs or outputs has become known, so the work is proportional to the graph, not
+to the number of sweeps.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .ir import Entry, Graph, Node, describe
 
 
 class Solver:
-    """The shapes (or types) of a graph's entries, as far as they are known.
+    """Solves for the shapes (or types) of a graph's entries.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ class Solver:
         for i, feeds in enumerate(self._feeds):
             for j, _ in feeds:
                 self._readers[j].append(i)
-        self._results: dict[tuple, tuple[list, list]] = {}  # calls that look alike have one answer
+        self._results: dict[tuple, tuple[list, list]] = {}  # results by call
         self._waiting = deque(i for i, node in enumerate(self.nodes) if node.op is not None)
         self._queued = bytearray(node.op is not None for node in self.nodes)
 
-    # what the two kinds differ in
+    # what subclasses define
     def rule(self, node: Node, ins: list, outs: list) -> tuple[list, list]:
         raise NotImplementedError
 
@@ -57,19 +57,19 @@ class Solver:
         return node in self._at
 
     def get(self, entry: Entry) -> Any:
-        """Return what is known of an entry."""
+        """Return what is known of an entry: a partial shape, or a type."""
         return self._values[self._at[entry[0]]][entry[1]]
 
     def all_of(self, node: Node) -> list:
-        """Return what is known of all outputs of a node."""
+        """Return what is known of each output of a node."""
         return self._values[self._at[node]]
 
     def set(self, entry: Entry, value: Any) -> None:
-        """Add what is known of an entry from outside."""
+        """Add knowledge of an entry from outside of the graph."""
         self._learn(self._at[entry[0]], entry[1], value, None)
 
     def run(self) -> None:
-        """Follow every rule until nothing changes."""
+        """Apply the rules of all nodes until nothing changes."""
         while self._waiting:
             i = self._waiting.popleft()
             self._queued[i] = 0
@@ -103,7 +103,7 @@ class Solver:
             yield f"{name}={source.output_name(k)!r}"
 
     def _learn(self, i: int, k: int, value: Any, by: int | None, at: int = 0, output: bool = False) -> None:
-        """Add a value; `by` is the node whose rule said so, about its input `at` or its output."""
+        """Add a value for an entry; `by` is the node whose rule gave it, for its input `at` or its output."""
         old = self._values[i][k]
         try:
             joined = self.join(old, value)
@@ -137,7 +137,7 @@ class Solver:
 
 
 class Shapes(Solver):
-    """Shapes; unknown ranks and dimensions are None."""
+    """Solves for shapes; unknown ranks and dimensions are None."""
 
     unknown = None
 
@@ -153,7 +153,7 @@ class Shapes(Solver):
 
 
 class Types(Solver):
-    """Element types."""
+    """Solves for element types."""
 
     unknown = dtypes.UNKNOWN
     error = OpTypeError
@@ -173,7 +173,7 @@ class Types(Solver):
         return "an unknown dtype" if value == dtypes.UNKNOWN else f"dtype {dtypes.NAMES[value]}"
 
     def default(self, code: int = dtypes.FLOAT32) -> None:
-        """Give variables whose type does not follow from anything a type."""
+        """Give variables of unknown type a default type."""
         self.run()
         for node in self.nodes:
             if node.op is None and self.get((node, 0)) == dtypes.UNKNOWN:
@@ -182,9 +182,9 @@ class Types(Solver):
 
 
 def located(problem: MXNetError, node: Node, inputs: Iterable[tuple[str, Any]] = ()) -> MXNetError:
-    """Return an error of the same class that also says where in the graph it happened, as MXNet begins it.
+    """Return an error of the same class with the node in its message, in MXNet's form.
 
-    What has no name is part of a call that says so itself.
+    Nodes without a name are parts of a call, whose own name is added later.
     """
     if not node.name:
         return problem
@@ -192,7 +192,7 @@ def located(problem: MXNetError, node: Node, inputs: Iterable[tuple[str, Any]] =
     shown = ", ".join(f"{name} {_show(value)}" for name, value in inputs)
     text = f"Error in operator {node.name}: {problem}; in {describe(node)}{f' with inputs {shown}' if shown else ''}"
     found = type(problem)(text)
-    found.__cause__ = problem.__cause__  # what a user's code raised
+    found.__cause__ = problem.__cause__  # the error in a user's code
     return found
 
 
@@ -225,40 +225,40 @@ def declared_type(node: Node) -> int:
 
 
 def is_key(node: Node, at: int) -> bool:
-    """Tell whether an input of a node is a key of random numbers, whose type is none of the data's."""
+    """Return whether an input of a node is a key of random numbers, whose type is independent of the data's."""
     return isinstance(node.op, Elementwise) and at in node.op.formula(node.attrs, len(node.inputs)).keys
 
 
 class Known:
-    """Shapes and types of every entry of a graph, carried along while passes rebuild it.
+    """Shapes and types of all entries of a graph, extended while passes rebuild it.
 
     Attributes
     ----------
     on_cpu : bool
-        Whether the graph's arrays lie on the CPU.
+        Whether the graph's arrays are on the CPU.
     n_forward : int or None
-        How many of the graph's outputs are those of the forward pass; gradients follow.  None: all.
+        The number of outputs of the forward pass; gradients follow.  None if all are.
     """
 
     def __init__(self) -> None:
         self._of: dict[Node, tuple[list, list]] = {}
         self._answers: dict[tuple, tuple[list, list]] = {}
-        self.layouts: dict[Any, Any] = {}  # how memory was laid out, by what that depends on besides
-        self.completing: dict[Node, Any] = {}  # of symbolic sizes: what completes the call of a node
+        self.layouts: dict[Any, Any] = {}  # memory layouts, by all that they depend on besides sizes
+        self.completing: dict[Node, Any] = {}  # for symbolic sizes, the function that completes the call of a node
         self.n_forward: int | None = None
         self.on_cpu = True
 
     @classmethod
     def solve(cls, graph: Graph, given: dict[Node, tuple[tuple, int]], partial: bool = False) -> Known:
-        """Infer everything from the shapes and types of the variables.
+        """Return shapes and types inferred from those of the variables.
 
-        With `partial`, shapes may stay unknown (None), and types too.
+        With `partial`, they may remain unknown.
         """
         return cls._followed(graph, given) or cls._solved(graph, given, partial)
 
     @classmethod
     def _followed(cls, graph: Graph, given: dict[Node, tuple[tuple, int]]) -> Known | None:
-        """Infer from inputs to outputs alone, which does when all variables are known and nothing is wrong."""
+        """Infer from inputs to outputs only; None if a variable is unknown, or rules conflict: :meth:`_solved` must run."""
         found = cls()
         for node in graph.nodes:
             if node.op is None:
@@ -276,13 +276,13 @@ class Known:
                     or (len(found._answers) > calls and not found._fits(node))
                 ):
                     return None
-            except MXNetError:  # the solver says it better
+            except MXNetError:  # the solver's message is better
                 return None
             found._of[node] = outputs
         return found
 
     def _fits(self, node: Node) -> bool:
-        """Tell whether a node's rules have nothing to add to its inputs."""
+        """Return whether a node's rules agree with the shapes and types of its inputs."""
         op, attrs, n = node.op, node.attrs, node.n_outputs
         shapes, types = [self.shape(e) for e in node.inputs], [self.dtype(e) for e in node.inputs]
         return (
@@ -317,7 +317,7 @@ class Known:
         return found
 
     def _check_sized(self, node: Node) -> None:
-        """Raise when a node needs a size that is known only after another has run."""
+        """Raise if a node needs a size that is known only after another node has run."""
         for source, k in node.inputs:
             if infer.known(self._of[source][0][k]):
                 continue
@@ -325,7 +325,7 @@ class Known:
                 raise OpValueError(
                     f"the shape of {source.output_name(k)!r}, {infer.show(self._of[source][0][k])}, follows from the "
                     f"values of the inputs of operator {source.op.name}, so it can only be an output of a symbol; "
-                    f"{describe(node)} needs it earlier: return it, and go on with mx.nd"
+                    f"{describe(node)} needs it earlier: return it, and continue with mx.nd"
                 )
             if node.op.kind != "kernel" or node.op.make_view is not None:  # type: ignore[union-attr]
                 raise OpValueError(
@@ -344,11 +344,11 @@ class Known:
         return self._of[node]
 
     def call(self, node: Node) -> tuple[Operator, Attrs]:
-        """Return the operator of a node, and its parameters."""
+        """Return the operator and the parameters of a node."""
         return node.op, node.attrs  # type: ignore[return-value]
 
     def only_type(self, node: Node) -> int | None:
-        """Return the type that all inputs and outputs of a node have, beside keys; None when they differ."""
+        """Return the common type of all inputs and outputs of a node, except random keys; None if they differ."""
         types = self._of[node][1]
         code = types[0]
         for at, (source, k) in enumerate(node.inputs):
@@ -357,37 +357,37 @@ class Known:
         return code if len(types) == 1 or types.count(code) == len(types) else None
 
     def same(self, a: Entry, b: Entry) -> bool:
-        """Tell whether two entries are known to have one shape and type."""
+        """Return whether two entries are known to have the same shape and type."""
         shape, code = self.shape(a), self.dtype(a)
         return shape == self.shape(b) and code == self.dtype(b) != dtypes.UNKNOWN and infer.known(shape)
 
     def conflict(self, a: Entry, b: Entry) -> bool:
-        """Tell whether two entries are known to have different shapes or types."""
+        """Return whether two entries are known to have different shapes or types."""
         codes = {self.dtype(a), self.dtype(b)} - {dtypes.UNKNOWN}
         return len(codes) > 1 or not infer.compatible(self.shape(a), self.shape(b))
 
     def has_size(self, entry: Entry) -> bool:
-        """Tell whether the size of an entry does not wait for a run."""
+        """Return whether the size of an entry is known before a run."""
         return infer.known(self.shape(entry))
 
     def is_known(self, entry: Entry) -> bool:
-        """Tell whether shape and type of an entry are known."""
+        """Return whether shape and type of an entry are known."""
         return infer.known(self.shape(entry)) and self.dtype(entry) != dtypes.UNKNOWN
 
     def __contains__(self, node: Node) -> bool:
         return node in self._of
 
     def copy(self, old: Node, new: Node) -> None:
-        """Say that a rebuilt node has what the old one had."""
+        """Copy the shapes and types of `old` to `new`, which was rebuilt from it."""
         self._of[new] = self._of[old]
 
     def put(self, node: Node, shapes: list, types: list[int]) -> None:
         self._of[node] = (shapes, types)
 
     def answer(self, node: Node) -> tuple[list, list] | None:
-        """Return the outputs' shapes and types that follow from a node's inputs; None while one is not known.
+        """Return the shapes and types of a node's outputs inferred from its inputs; None if one of these is unknown.
 
-        Calls that look alike have one answer, so it is not to be changed.
+        Equal calls share the result, which must not be changed.
         """
         shapes, types = [], []
         for source, k in node.inputs:
@@ -403,7 +403,7 @@ class Known:
         return found
 
     def add(self, node: Node) -> None:
-        """Infer the outputs of a new node from its inputs, as far as they are known."""
+        """Infer the outputs of a new node from its inputs, as far as these are known."""
         try:
             found = self.answer(node)
             if found is not None:
@@ -419,12 +419,12 @@ class Known:
         self._of[node] = list(found_shapes), list(codes)
 
     def complete(self, graph: Graph) -> None:
-        """Infer what a pass left out."""
+        """Infer the shapes and types that a pass has not added."""
         for node in graph.nodes:
             if node not in self._of and node.op is not None and all(n in self._of for n, _ in node.inputs):
                 self.add(node)
 
 
 def _sized(node: Node, given: dict[Node, tuple[tuple, int]]) -> bool:
-    """Tell whether the size of a node's outputs is found by running it; the head gradient of such an output is given so."""
+    """Return whether a run determines the sizes of a node's outputs, or, for a head gradient, those of its output."""
     return given.get(node, (None,))[0] is not None if node.op is None else node.op.sized_by is not None

@@ -1,8 +1,8 @@
-"""The one representation of a graph: symbols, executors and passes all use it.
+"""The representation of graphs that symbols, executors and passes share.
 
-A :class:`Node` is a call of an operator, or a variable.  It does not change once it is made, so graphs share nodes and a
-pass builds new ones beside the old.  An *entry* ``(node, k)`` is output `k` of a node; a :class:`Graph` is a tuple of
-entries and all that they need.  Nothing here recurses: graphs of any depth work.
+A :class:`Node` is a call of an operator, or a variable.  Nodes are immutable, so graphs share them, and a pass builds new
+ones.  An *entry* ``(node, k)`` is output `k` of a node; a :class:`Graph` is a tuple of entries with all nodes that they need.
+No function here is recursive, so graphs may have any depth.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..support.errors import OpTypeError
 Entry = tuple["Node", int]
 T = TypeVar("T")
 
-#: Attributes for the framework rather than an operator.  A symbol has ``__lr_mult__``, which is listed as ``lr_mult`` too.
+#: Attributes for the framework rather than an operator.  They are listed with and without underscores, as MXNet does.
 HIDDEN_KEYS = ("ctx_group", "lr_mult", "wd_mult", "force_mirroring", "mirror_stage")
 
 NO_ATTRS = Attrs((), ())
@@ -36,13 +36,13 @@ class Node:
     inputs : tuple of (Node, int)
     name : str
     strings : dict of str to str, or None
-        What the user gave, as MXNet's JSON holds it: parameters and attributes.  None for a node that the framework made.
+        Parameters and attributes given by the user, as in MXNet's JSON.  None for a node made by the framework.
     control : tuple of Node
-        Nodes that run before this one without being inputs.
+        Nodes that run before this one without being its inputs.
     source : tuple or None
-        Where the user made it; :func:`location` writes it as ``file:line``.
+        Where the user made it; :func:`location` formats it as ``file:line``.
     order : int
-        How many times the gradient was taken to come to this node.
+        The number of gradients taken to make this node.
     """
 
     __slots__ = ("__weakref__", "_n_outputs", "attrs", "control", "inputs", "name", "op", "order", "source", "strings")
@@ -64,21 +64,21 @@ class Node:
 
     @property
     def n_outputs(self) -> int:
-        """Number of outputs, hidden ones included."""
+        """Number of outputs, with hidden ones."""
         if not self._n_outputs:
             self._n_outputs = self.op.num_outputs(self.attrs, len(self.inputs))
         return self._n_outputs
 
     @property
     def visible_outputs(self) -> int:
-        """Number of outputs that a user sees."""
+        """Number of outputs that users see."""
         return 1 if self.op is None else self.op.num_visible_outputs(self.attrs, len(self.inputs))
 
     def __repr__(self) -> str:
         return f"<{'variable' if self.op is None else self.op.name} node {self.name!r}>"
 
     def replaced(self, inputs: tuple[Entry, ...] | None = None, **changes: Any) -> Node:
-        """Return a copy with other inputs (or other attributes)."""
+        """Return a copy with other inputs or attributes."""
         new = Node(
             changes.get("op", self.op),
             changes.get("attrs", self.attrs),
@@ -93,26 +93,26 @@ class Node:
         return new
 
     def needs(self) -> list[Node]:
-        """Return what must run before this node: inputs, then control dependencies."""
+        """Return the nodes that must run before this one: inputs, then control dependencies."""
         found = [source for source, _ in self.inputs]
         return found + list(self.control) if self.control else found
 
     def below(self) -> Iterator[Entry]:
-        """Iterate over what :meth:`needs` lists, as entries."""
+        """Return an iterator over :meth:`needs`, as entries."""
         return iter(self.inputs) if not self.control else iter((*self.inputs, *((n, 0) for n in self.control)))
 
     def input_names(self) -> tuple[str, ...]:
-        """Return the operator's names of the inputs."""
+        """Return the operator's names of its inputs."""
         return self.op.input_names(self.attrs, len(self.inputs))
 
     def output_name(self, k: int) -> str:
-        """Return the name of an output as MXNet lists it: ``fc1_output``; a variable's is its own."""
+        """Return the name of an output as MXNet lists it, such as ``fc1_output``; for a variable its own name."""
         if self.op is None:
             return self.name
         return f"{self.name}_{self.op.output_names(self.attrs, len(self.inputs))[k]}"
 
     def output_names(self) -> list[str]:
-        """Return what :meth:`output_name` does, of all outputs."""
+        """Return :meth:`output_name` for each output."""
         if self.op is None:
             return [self.name]
         return [f"{self.name}_{name}" for name in self.op.output_names(self.attrs, len(self.inputs))]
@@ -126,7 +126,7 @@ class Node:
         return self.op.spec.to_strings(self.attrs, given)
 
     def mutated_inputs(self) -> list[int]:
-        """Return the positions of the inputs that the operator writes (auxiliary states)."""
+        """Return the positions of inputs that the operator writes: auxiliary states."""
         states = () if self.op is None else self.op.aux_names(self.attrs)
         return [i for i, name in enumerate(self.input_names()) if name in states] if states else []
 
@@ -137,7 +137,7 @@ def variable(name: str, strings: Mapping[str, str] | None = None, source: Any = 
 
 
 class Graph:
-    """A tuple of entries with everything that they need.
+    """A tuple of entries, with all nodes that they need.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class Graph:
 
     @property
     def nodes(self) -> list[Node]:
-        """All nodes, each after what it needs; MXNet's order, depth first."""
+        """All nodes, each after those that it needs; depth first, in MXNet's order."""
         if self._nodes is None:
             self._nodes = _ordered(self.outputs)
         return self._nodes
@@ -164,7 +164,7 @@ class Graph:
 
     @property
     def uses(self) -> dict[Entry, list[Node]]:
-        """The nodes that read each entry (a node twice, if it reads it twice)."""
+        """The nodes that read each entry, with repetitions."""
         if self._uses is None:
             self._uses = {}
             for node in self.nodes:
@@ -183,7 +183,7 @@ class Graph:
 
 
 def _ordered(outputs: Iterable[Entry]) -> list[Node]:
-    """Return what :func:`topological` does of nodes; it is asked for after every pass, so nothing is made on the way."""
+    """Return :func:`topological` for nodes; specialized, because it runs after every pass."""
     order: list[Node] = []
     seen: set[Node] = set()
     for head, _ in outputs:
@@ -207,7 +207,7 @@ def _ordered(outputs: Iterable[Entry]) -> list[Node]:
 
 
 def topological(heads: Iterable[T], needs: Callable[[T], Iterable[T]]) -> list[T]:
-    """Return the heads and all that they need, each item after what it needs itself, without recursion."""
+    """Return the heads and all items that they need, each after those that it needs, without recursion."""
     order: list[T] = []
     seen: set[T] = set()
     for head in heads:
@@ -229,7 +229,7 @@ def topological(heads: Iterable[T], needs: Callable[[T], Iterable[T]]) -> list[T
 
 
 def caller() -> tuple[Any, int] | None:
-    """Return where the user's code is now: the code object and instruction, which cost nothing to take down."""
+    """Return where the user's code is now: code object and instruction, which are cheap to get."""
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
@@ -249,21 +249,21 @@ def location(node: Node) -> str | None:
 
 
 def describe(node: Node) -> str:
-    """Return how a message names a node: its name, operator, and where it was made."""
+    """Return a node's name, operator and source line, for messages."""
     place = location(node)
     kind = "variable" if node.op is None else f"operator {node.op.name}"
     return f"node {node.name!r} ({kind}{f', made at {place}' if place else ''})"
 
 
 def single(entries: tuple[Entry, ...], what: str) -> Entry:
-    """Return the only entry of a symbol that stands for one input."""
+    """Return the only entry of a symbol that is one input."""
     if len(entries) != 1:
         raise OpTypeError(f"{what} is a group of {len(entries)} outputs; expected one (index it, as in group[0])")
     return entries[0]
 
 
 def as_text(graph: Graph) -> str:
-    """Return a graph as text, one block per node, as MXNet's ``debug_str`` does."""
+    """Return a graph as text, one block per node, in the form of MXNet's ``debug_str``."""
     lines = ["Symbol Outputs:"]
     lines += [f"\toutput[{i}]={node.name}({k})" for i, (node, k) in enumerate(graph.outputs)]
     for node in graph.nodes:

@@ -1,4 +1,4 @@
-"""What a call does, as text: its formula for people, its program for the CPU, its kernel for the GPU."""
+"""Text of calls: formulas for people, programs of the CPU, kernels of the GPU."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .rewrite import rebuilt
 from .rowwise import runs_on_gpu
 from .stages import Stage, Strip
 
-MANY = 6  # operators of a fused group that its name in a profile lists
+LISTED = 6  # operators of a fused group in its name in a profile
 _COMBINED = {"add": "sum", "mul": "product", "hypot": "norm"}
 
 
 def value_name(entry: Entry) -> str:
-    """Return how texts call a value: the node, and the output where there are several."""
+    """Return the name of a value in texts: that of its node, with the index of the output if it has several."""
     node, k = entry
     if isinstance(node.op, (Fused, Strip)):
         return value_name(node.op.entries[k])
@@ -31,17 +31,17 @@ def value_name(entry: Entry) -> str:
 
 
 def members_of(node: Node) -> tuple[Node, ...]:
-    """Return the nodes of the user's graph that a node stands for: itself, or those of a fused group or a strip."""
+    """Return the nodes of the user's graph that a node computes: itself, or the members of a fused group or row kernel."""
     return tuple(node.op.members) if isinstance(node.op, (Fused, Strip)) else (node,)
 
 
 def operators_of(node: Node) -> str:
-    """Return the operator that a node computes; of several members all of them, in order."""
+    """Return the name of a node's operator, or those of its members in order."""
     return node.op.name if members_of(node) == (node,) else " ".join(m.op.name for m in members_of(node))
 
 
 def profiled(nodes: list[Node], n_copies: int) -> list[tuple[str, dict[str, Any] | None]]:
-    """Return what the profiler says of the calls of a schedule: the operator, and the node with its formula."""
+    """Return operator, node and formula of each call of a schedule, for the profiler."""
     found: list[tuple[str, dict[str, Any] | None]] = [
         (_shortened(operators_of(n)), {"node": members_of(n)[-1].name, "formula": "; ".join(formula_of(n))})
         for n in nodes
@@ -51,11 +51,11 @@ def profiled(nodes: list[Node], n_copies: int) -> list[tuple[str, dict[str, Any]
 
 def _shortened(operators: str) -> str:
     words = operators.split()
-    return operators if len(words) <= MANY else f"{' '.join(words[:MANY])} and {len(words) - MANY} more"
+    return operators if len(words) <= LISTED else f"{' '.join(words[:LISTED])} and {len(words) - LISTED} more"
 
 
 def formula_of(node: Node) -> list[str]:
-    """Return what a node computes, as lines ``result = formula``."""
+    """Return the computation of a node as lines ``result = formula``."""
     op, operands = node.op, [value_name(e) for e in node.inputs]
     results = [value_name((node, k)) for k in range(node.n_outputs)]
     if isinstance(op, Elementwise):
@@ -82,7 +82,7 @@ def _names(formula: Formula, node: Node, operands: list[str]) -> dict[Expr, str]
 
 
 def _stage_lines(stage: Stage, names: list[str]) -> list[str]:
-    """Return one step on the rows of a strip; what only the next steps read is called ``row0``, ``row1``..."""
+    """Return the lines of a stage of a row kernel; values that only later stages read are ``row0``, ``row1``..."""
 
     def name(k: int) -> str:
         return names[k] if k >= 0 else f"row{~k}"
@@ -116,12 +116,12 @@ def _reduction_lines(node: Node, operand: str, result: str) -> list[str]:
 
 # ---- programs and kernels -------------------------------------------------------------------------------------------
 def program_of(node: Node, call: Any, known: Known) -> str | None:
-    """Return the listing of the CPU program of a call; None for an operator that is not computed by programs.
+    """Return the listing of a call's CPU program; None for an operator that is not computed by a program.
 
     Parameters
     ----------
     call : Call or None
-        The prepared call, whose own program is shown where it has one.
+        The prepared call, whose own program is listed if it has one.
     """
     parts = getattr(call, "calls", [call])  # a call, and the copies of its results
     own = getattr(parts[0], "source", None)
@@ -149,15 +149,15 @@ def _listing(formula: Formula, n_inputs: int, compute: int) -> str:
 
 
 def _compute_type(formula: Formula, node: Node, known: Known) -> int:
-    """Return the type in which a formula is computed: that of the data, the widest of mixed ones."""
+    """Return the type that a formula is computed in: the widest type of the data."""
     types = [known.dtype(e) for e in node.inputs] or [known.dtype((node, 0))]
-    return formula.compute_type(types[0] if isinstance(node.op, Fused) else dtypes.widest(*types))  # fused: of one type
+    return formula.compute_type(types[0] if isinstance(node.op, Fused) else dtypes.widest(*types))  # fused: one type
 
 
 def cuda_of(node: Node, known: Known, reqs: list[int]) -> str | None:
     """Return the CUDA source of a call, ready for a compiler; None for an operator that CuPy's routines compute.
 
-    Of a strip that only the CPU has, these are the kernels that a GPU runs for it, one after the other.
+    For a row kernel that a GPU would not run, the source is that of the kernels that it runs instead, in order.
     """
     from .._gpu import strips, text
 
@@ -180,7 +180,7 @@ def cuda_of(node: Node, known: Known, reqs: list[int]) -> str | None:
 
 
 def _strip_on_gpu(op: Strip) -> bool:
-    """Tell whether a GPU has this strip of the CPU's."""
+    """Return whether a GPU would run a row kernel that was made for the CPU."""
     return runs_on_gpu(op.rows, max((s.shape for s in op.stages), key=prod), op.turn)
 
 
@@ -197,12 +197,12 @@ def _cuda_text(node: Node, known: Known, reqs: list[int]) -> Any:
 
 
 def _standalone_shapes(node: Node, known: Known) -> tuple[list, ...]:
-    """Return what the text of a formula is told of the arrays."""
+    """Return the shapes that the text of a formula needs."""
     return ([known.shape(e) for e in (*node.inputs, (node, 0))],) if isinstance(node.op, Elementwise) else ()
 
 
 def _without_strip(op: Strip, known: Known) -> tuple[list[Node], Known]:
-    """Return the nodes that are scheduled in the place of a strip on a device that has none."""
+    """Return the nodes scheduled instead of a row kernel on a device that does not run it."""
     moved: dict[Entry, Entry] = {}
     inner, members = Known(), set(op.members)
     for node in op.members:

@@ -1,4 +1,4 @@
-"""The gradient of a loop: a loop over the same steps in reverse."""
+"""The gradient of a loop: a loop over the same steps in reverse order."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .rewrite import exchanged
 from .specs import Specs
 from .traits import bare, elements_read
 
-Pairs = Sequence[tuple[Node, Any]]  # variables of a body, and what they stand for
+Pairs = Sequence[tuple[Node, Any]]  # variables of a body, with their values
 
 
 def added(
     F: Any, body: Graph, pairs: tuple[Pairs, Pairs, Pairs], n_stacked: int, n_sums: int = 0, limit: Sequence[Any] = (),
     **options: Any,
 ) -> tuple[list, list, list, list]:  # fmt: skip
-    """Add a loop over data, states and free inputs; return what :meth:`.loops.Counts.outputs` does.
+    """Add a loop over data, states and free inputs; return its outputs as :meth:`.loops.Counts.outputs` does.
 
-    It also stacks what its gradient will read: states that the body reads, and what :func:`.bodies.kept` lists.
+    The loop also stacks the values that its gradient reads: states that the body reads, and the entries :func:`.bodies.kept`.
     """
     at, read = len(pairs[1]) + n_stacked, set(body.variables)
     extras = [*((v, 0) for v, _ in pairs[1] if v in read), *kept(body)]
@@ -41,7 +41,7 @@ def added(
 def _grad(
     op: Loop, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
 ) -> list[Any]:
-    """Return the gradients of a loop's inputs, for those that want theirs."""
+    """Return the gradients of a loop's inputs where they are needed, else None."""
     c, known = op.counts, specs_of(F, inputs)
     specs = None if known is None else op.inside(known)
     live = [k for k in range(len(op.body.outputs)) if not is_zero(heads[k])]
@@ -49,7 +49,7 @@ def _grad(
     of_states, of_outputs, states, rest = _one_step(op, live, handed_on, needed, specs)
     found: list[Any] = [None] * len(inputs)
     for j in set(handed_on).intersection(live):
-        found[c.data + j] = heads[j]  # where this loop makes a step, nobody asks
+        found[c.data + j] = heads[j]  # not read if this loop makes a step
     if not (rest or of_states):
         return found
     source, saved = _saved(op, inputs, outputs)
@@ -68,7 +68,7 @@ def _grad(
     read = [v for v in body.variables if v in source]
     data, free = ([(v, source[v][0]) for v in read if source[v][1] == sliced] for sliced in (True, False))
     if not data and op.steps is None:
-        data = [(op.given[0], inputs[0])]  # it says how many steps there are
+        data = [(op.given[0], inputs[0])]  # its length is the number of steps
     first = [(v, heads[j] if j in live else F.zeros_like(inputs[c.data + j])) for j, v in of_states.items()]
     limit = outputs[-1:] if op.counted else inputs[-1:] if op.limited else []
     values = added(F, body, (data, first, free), len(stacked), len(sums), limit, steps=op.steps, reverse=not op.reverse)
@@ -77,14 +77,14 @@ def _grad(
         found[i] = g
     for i, e in of_data.items():
         found[i] = stacks[e]
-    for i, node in later.items():  # what is read for its shape alone has that of the gradient
+    for i, node in later.items():  # inputs read for their shape only have that of the gradient
         rows = [F.reshape(stacks[same[e]], shape=(-3, -2)) if e in same else inputs[i] for e in node.inputs]
         found[i] = F._invoke(node.op, rows, node.attrs)
     return found
 
 
 def _at_once(op: Loop, sums: dict[int, Entry], specs: Specs | None) -> dict[int, Node]:
-    """Return the calls whose sum over all steps is one call after them, on their inputs of all steps: products of weights."""
+    """Return the calls whose sum over all steps equals one call on the inputs of all steps: products for weights."""
     if specs is None or op.limited or op.counted or op.otherwise:
         return {}
     graph = Graph(list(sums.values()))
@@ -94,14 +94,14 @@ def _at_once(op: Loop, sums: dict[int, Entry], specs: Specs | None) -> dict[int,
         if not isinstance(node.op, Kernel) or node.op.at_once is None:
             return False
         shapes = [specs(e)[0] for e in node.inputs]
-        differ = all(e[0] in of_steps for e in elements_read(node))  # what does not is not worth as many copies
+        differ = all(e[0] in of_steps for e in elements_read(node))  # others would have to be copied for each step
         return differ and all(map(infer.known, shapes)) and node.op.at_once(*shapes, **node.attrs)
 
     return {i: node for i, (node, _) in sums.items() if is_one(node)}
 
 
 def _same(specs: Specs | None, same: dict[Node, Entry]) -> None:
-    """Say that variables have shape and type of entries."""
+    """Declare that variables have the shapes and types of entries."""
     if specs is not None:
         specs.same.update(same)
 
@@ -114,11 +114,11 @@ def _one_step(
     Returns
     -------
     of_states, of_outputs : dict of int to Node
-        Variables for the gradients of states after the step, and of what it stacks, sums, or makes instead of another loop.
+        Variables for the gradients of states after the step; and for those of stacked, summed and handed-on outputs.
     states : list of (Node, int)
         The gradients of these states before the step.
     rest : dict of int to (Node, int)
-        The gradients of other inputs.
+        The gradients of the other inputs.
     """
     c, variables, outputs = op.counts, op.counts.inputs(op.given)[1], op.body.outputs
     active = [j for j in _active_states(op, needed) if j not in handed_on]
@@ -127,7 +127,7 @@ def _one_step(
     of_outputs = {k: variable(f"head{k}") for k in live if k >= c.states or k in handed_on}
     of_states: dict[int, Node] = {}
     more = [j for j in active if j in live]
-    while True:  # until no more gradients of states turn up
+    while True:  # until no more states have gradients
         of_states |= {j: variable(f"grad_state{j}") for j in more}
         of_states = dict(sorted(of_states.items()))
         heads = of_states | of_outputs
@@ -146,7 +146,7 @@ def _one_step(
 
 
 def _saved(op: Loop, inputs: list, outputs: list) -> tuple[dict[Node, tuple[Any, bool]], dict[Entry, Entry]]:
-    """Return what variables of the gradient stand for, and whether it has slices; and the entries that forward stacked."""
+    """Return the values of the gradient's variables, and whether these have slices; and the entries that forward stacked."""
     c, states, extras = op.counts, op.counts.inputs(op.given)[1], set(kept(op.body))
     source = {v: (x, i < c.data) for i, (v, x) in enumerate(zip(op.given, inputs, strict=False)) if v not in states}
     saved: dict[Entry, Entry] = {}
@@ -169,4 +169,4 @@ def _active_states(op: Loop, needed: Sequence[bool]) -> list[int]:
     return [j for j, v in enumerate(states) if v in active]
 
 
-Loop.grad = _grad  # type: ignore[method-assign]  # loops know nothing of gradients, which are loops
+Loop.grad = _grad  # type: ignore[method-assign]  # here, because gradients of loops need loops

@@ -1,10 +1,10 @@
-"""The loop that all loops become: a pure function of arrays, whose gradient is another loop.
+"""The loop to which all loops are lowered: a pure function of arrays, whose gradient is another loop.
 
-A :class:`Loop` runs its body once for each step.  The body reads a slice of each of the *data*, the *states*, and what is
-the same for all steps (*free*); it returns the new states, what is *stacked*, and what is *summed*.  The gradient runs over
-the same steps in reverse: gradients of states are its states, those of data are stacked, those of free inputs are sums.
-So it is a loop as well, and every order follows.  What the gradient needs to know of a step (the states before it, and what
-:func:`.bodies.kept` says) is among the stacked outputs; those that nobody reads are taken away before a graph is run.
+A :class:`Loop` runs its body once for each step.  The body reads a slice of each *data* input, the *states*, and the *free*
+inputs, which are the same for all steps.  It returns the new states, *stacked* outputs and *summed* outputs.  The gradient runs
+over the same steps in reverse: gradients of states are its states, those of data are stacked, those of free inputs are summed.
+So it is a loop as well, and can be differentiated again.  The values of each step that the gradient reads (the states before
+it, and the entries of :func:`.bodies.kept`) are stacked outputs; dead ones are removed before a graph runs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _DIFFER = "output {} has {} in the first branch and {} in the second"
 
 
 class Counts(NamedTuple):
-    """How many inputs and outputs of each kind a loop, or its body, has; new states are as many as states."""
+    """Numbers of inputs and outputs of each kind that a loop, or its body, has; there are as many new states as states."""
 
     data: int
     states: int
@@ -39,11 +39,11 @@ class Counts(NamedTuple):
     sums: int
 
     def inputs(self, items: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
-        """Return those of data, of states and of free inputs, and what comes after."""
+        """Return the data, the states, the free inputs, and the remaining items."""
         return _parts(items, self.data, self.states, self.free)
 
     def outputs(self, items: Sequence[Any]) -> tuple[Any, Any, Any, Any]:
-        """Return those of states, of stacked outputs and of sums, and what comes after."""
+        """Return the states, the stacked outputs, the sums, and the remaining items."""
         return _parts(items, self.states, self.stacked, self.sums)
 
 
@@ -54,8 +54,8 @@ def _parts(items: Sequence[Any], a: int, b: int, c: int) -> tuple[Any, Any, Any,
 class Loop(Bodied):
     """A body that runs once for each step.
 
-    Inputs are the data, the states, the free inputs, and where the loop is `limited` the number of steps; outputs are the
-    last states, the stacked outputs, the sums, and of a loop with a condition the number of steps that it made.
+    Inputs: the data, the states, the free inputs, and for a `limited` loop the number of steps.  Outputs: the last states, the
+    stacked outputs, the sums, and for a loop with a condition the number of steps it made.
 
     Parameters
     ----------
@@ -64,14 +64,14 @@ class Loop(Bodied):
     body : Graph
         Its outputs: new states, stacked, summed.
     condition : Graph, optional
-        One scalar of states and free variables, asked before each step.
+        A scalar of states and free variables, evaluated before each step.
     steps : int, optional
-        How many steps there are at most; by default as many as the data have slices.
+        The most steps; by default the length of the data.
     limited, reverse : bool
-        Whether the last input says how many; whether the last slice comes first.
+        Whether the last input is the number of steps; whether slices are read from last to first.
     otherwise : bool
-        Whether it makes steps only where another loop made none.  States that its steps do not read are what that loop made,
-        and nobody asks for their gradient where that loop made nothing.
+        Whether it makes a step only if another loop made none.  States that its step does not read are results of that loop,
+        whose gradients are not read if that loop made no step.
     """
 
     def __init__(
@@ -86,12 +86,12 @@ class Loop(Bodied):
 
     @property
     def body(self) -> Graph:
-        """What runs in each step."""
+        """The graph that runs in each step."""
         return self.bodies[0]
 
     @property
     def counted(self) -> bool:
-        """Whether the number of steps follows from values."""
+        """Whether the number of steps depends on values."""
         return len(self.bodies) == 2
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
@@ -134,7 +134,7 @@ class Loop(Bodied):
         return Graph([*(e for body in self.bodies for e in body.outputs), *((v, 0) for v in self._states)])
 
     def _settle(self, solver: Solver) -> None:
-        """Let every state be the same before and after a step."""
+        """Give each state the same shape and type before and after a step."""
         changed = True
         while changed:
             changed = False
@@ -145,10 +145,10 @@ class Loop(Bodied):
                 try:
                     both = solver.join(old, new)
                 except infer.Conflict:
-                    told = (_DIFFER if self.otherwise else _CHANGED).format(
+                    text = (_DIFFER if self.otherwise else _CHANGED).format(
                         before.name, solver.show(old), solver.show(new)
                     )
-                    raise solver.error(f"operator {self.name}: {told}; expected the same") from None
+                    raise solver.error(f"operator {self.name}: {text}; expected the same") from None
                 solver.set((before, 0), both)
                 solver.set(after, both)
                 solver.run()
@@ -156,18 +156,18 @@ class Loop(Bodied):
 
     @property
     def _states(self) -> list[Node]:
-        """The variables of the body that are states."""
+        """Variables of the body that are states."""
         return self.counts.inputs(self.given)[1]
 
     @property
     def replaced(self) -> list[int]:
-        """The states that no step reads."""
+        """Indices of states that no step reads."""
         read = set(self.body.variables)
         return [j for j, v in enumerate(self._states) if v not in read]
 
     # ---- running --------------------------------------------------------------------------------------------------------
     def _inside(self, specs: Sequence[tuple[Any, int]]) -> list[tuple[Any, int]]:
-        """Return shapes and types of the body's variables, by those of the inputs."""
+        """Return shapes and types of the body's variables, from those of the inputs."""
         data, states, free, _ = self.counts.inputs(specs)
         return [*((_slice(s), t) for s, t in data), *states, *free]
 
@@ -178,13 +178,13 @@ class Loop(Bodied):
         return self.steps if self.steps is not None else inputs[0].shape[0]
 
     def takes_place(self) -> dict[int, int]:
-        """Return the inputs whose memory an output may take: of first states that no step reads, the last ones."""
+        """Return ``{output: input}``: last states that can use the memory of first states that no step reads."""
         return {j: self.counts.data + j for j in self.replaced}
 
     def call(self, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
         specs = self._inside([(a.shape, a.dtype_code) for a in inputs])
         c, n = self.counts, self._length(inputs)
-        if n == 1:  # the sum of one step is its slice: it is written, and not added
+        if n == 1:  # a sum over one step is written instead of added
             c = c._replace(stacked=c.stacked + c.sums, sums=0)
         body = body_calls(self.body, self.given, specs, c.sums)
         condition = None
@@ -214,7 +214,7 @@ class Loop(Bodied):
             array[:] = value
 
     def trimmed(self, live: Sequence[int]) -> tuple[Loop, list[int], list[int]]:
-        """Return the loop with the outputs in `live` alone, and which of its inputs and outputs are left."""
+        """Return the loop with only the outputs in `live`, and the indices of its remaining inputs and outputs."""
         c, n = self.counts, len(self.body.outputs)
         keep = {k for k in live if k < n}
         states = {v: j for j, v in enumerate(self._states)}
@@ -229,7 +229,7 @@ class Loop(Bodied):
             keep |= more
         ins = [i for i, v in enumerate(self.given) if v in read or states.get(v) in keep]
         if self.steps is None and not any(i < c.data for i in ins):
-            ins = [0, *ins]  # it says how many steps there are
+            ins = [0, *ins]  # its length is the number of steps
         made = outs + [n] * self.counted
         given = ins + [len(self.given)] * self.limited
         if len(made) == n + self.counted and len(given) == len(self.arguments) and body is self.body:

@@ -1,4 +1,4 @@
-"""From a symbol's graph to one that can be scheduled: in one mode, without composites and states, with gradients, optimized."""
+"""Lowering: a symbol's graph becomes one that can be scheduled, in one mode, without composites and states, with gradients."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .trim import trimmed_with_moves
 
 @dataclass(frozen=True)
 class Call:
-    """A node of the symbol, and where the lowered graph has its inputs and outputs."""
+    """A node of the symbol, with its inputs and outputs in the lowered graph."""
 
     node: Node
     inputs: tuple[Entry, ...]
@@ -31,8 +31,8 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Slope:
-    """A call whose gradient rule was applied: its first output, its inputs, and what the rule gave for these."""
+class Differentiated:
+    """A call whose gradient rule was applied: its first output, its inputs, and their gradients."""
 
     output: Entry
     inputs: tuple[Entry, ...]
@@ -41,26 +41,26 @@ class Slope:
 
 @dataclass(frozen=True)
 class Lowered:
-    """A graph that is ready for the passes.
+    """A graph that is ready for passes.
 
     Attributes
     ----------
     graph : Graph
-        Its outputs are those of the symbol, then the assignments of states, then gradients.
+        Its outputs: those of the symbol, the assignments of states, the gradients.
     given : dict
         Shape and type of each variable.
     n_outputs, n_forward : int
-        How many outputs the symbol has, and how many outputs come before the gradients.
+        The number of the symbol's outputs; the number of outputs before the gradients.
     calls : list of Call
-        What the symbol calls, in its order.
+        The symbol's calls, in its order.
     heads : list of Node
-        The variables that stand for head gradients, None where no gradient depends on one.
+        The variables for head gradients; None where no gradient depends on one.
     again : Graph, optional
-        The gradients alone, with operators that have rules of their own as they are: what can be differentiated again.
+        The gradients with operators that have gradient rules unexpanded, for differentiating them again.
     variables : list of Node
-        For that, what stands for each head gradient.
-    slopes : callable
-        Returns a :class:`Slope` for each call that was differentiated, from the last to the first; monitors ask.
+        The variables of the cotangents in `again`.
+    differentiated : callable
+        Returns a :class:`Differentiated` for each differentiated call, from the last to the first; used by monitors.
     """
 
     graph: Graph
@@ -71,16 +71,16 @@ class Lowered:
     heads: Sequence[Node | None] = ()
     again: Graph | None = None
     variables: Sequence[Node] = ()
-    slopes: Callable[[], Sequence[Slope]] = tuple
+    differentiated: Callable[[], Sequence[Differentiated]] = tuple
 
     @property
     def gradients(self) -> tuple[Entry, ...]:
-        """The gradients."""
+        """The outputs that are gradients."""
         return self.graph.outputs[self.n_forward :]
 
 
 def lower_inference(source: Graph, given: Mapping[Node, tuple], is_train: bool) -> Lowered:
-    """Return what computes the outputs alone; `is_train` is what operators are told."""
+    """Return the lowered graph of the outputs; `is_train` is the mode that operators receive."""
     source = _sized(in_mode(source, is_train), given)
     graph, moved = expand(source, effects=Effects(), specs=Specs(given, is_train))
     graph, trim = trimmed_with_moves(graph)
@@ -94,9 +94,9 @@ def lower_training(
     is_train: bool = True,
     absent: Sequence[int] = (),
 ) -> Lowered:
-    """Return what computes the outputs and the gradients of the `wanted` variables.
+    """Return the lowered graph of the outputs and of the gradients of the `wanted` variables.
 
-    `absent` are outputs without a head gradient.
+    `absent` are indices of outputs without a head gradient.
     """
     effects, specs, n = Effects(), Specs(given, is_train), len(source.outputs)
     source = _sized(in_mode(source, is_train), given)
@@ -110,20 +110,20 @@ def lower_training(
     found = gradients(ends, [(h, 0) for h in variables], entries, specs, applied)
     grads = [_zeros_like(e) if g is None else g for g, e in zip(found, entries, strict=True)]
     whole, second = expand(Graph([*graph.outputs[:n], *assigned, *grads]), effects=effects, specs=specs)
-    at = n + len(assigned)  # what a gradient rule with states assigned comes last
+    at = n + len(assigned)  # assignments of gradient rules come last
     late = whole.outputs[at + len(grads) :]
     graph, third = trimmed_with_moves(Graph([*whole.outputs[:at], *late, *whole.outputs[at : at + len(grads)]]))
     present, known = set(graph.variables), dict(given)
     heads: list[Node | None] = [None] * n
     for i, node in zip(headed, variables, strict=True):
-        heads[i] = node if node in present else None  # None: the gradient of a loss function
+        heads[i] = node if node in present else None  # None for the output of a loss function
     known.update(dict.fromkeys(filter(None, heads)))  # type: ignore[arg-type]
-    calls, slopes = _calls(source, first, second, third), partial(_slopes, applied, second, third)
-    return Lowered(graph, known, n, at + len(late), calls, heads, Graph(grads), variables, slopes)
+    calls, rules = _calls(source, first, second, third), partial(_differentiated, applied, second, third)
+    return Lowered(graph, known, n, at + len(late), calls, heads, Graph(grads), variables, rules)
 
 
 def _sized(graph: Graph, given: Mapping[Node, tuple]) -> Graph:
-    """Return a graph whose sources have whole shapes, which ``zeros(shape=(0, 8))`` gets from where it is used."""
+    """Return a graph whose sources have known shapes: ``zeros(shape=(0, 8))`` gets its size from its readers."""
     partial = {
         node
         for node in graph.nodes
@@ -144,7 +144,7 @@ def _sized(graph: Graph, given: Mapping[Node, tuple]) -> Graph:
 
 
 def optimized(lowered: Lowered, passes: Sequence[Any], on_cpu: bool) -> tuple[Graph, Known]:
-    """Return a graph that is ready to be scheduled, and its shapes and types."""
+    """Return the graph after all passes, ready to be scheduled, with its shapes and types."""
     known = Known.solve(lowered.graph, dict(lowered.given))
     known.n_forward, known.on_cpu = lowered.n_forward, on_cpu
     graph = run_passes(lowered.graph, known, of_stage(passes, "graph") + of_stage(passes, "schedule"))
@@ -152,7 +152,7 @@ def optimized(lowered: Lowered, passes: Sequence[Any], on_cpu: bool) -> tuple[Gr
 
 
 def _calls(source: Graph, *moves: dict[Entry, Entry]) -> list[Call]:
-    """Return what a graph calls, and where it was moved when the graph was expanded."""
+    """Return the calls of a graph, with their inputs and outputs in the expanded graph."""
     moved = partial(_moved, moves)
     return [
         Call(node, tuple(map(moved, node.inputs)), tuple(moved((node, k)) for k in range(node.n_outputs)))
@@ -161,11 +161,11 @@ def _calls(source: Graph, *moves: dict[Entry, Entry]) -> list[Call]:
     ]
 
 
-def _slopes(applied: list[tuple[Node, list[Entry | None]]], *moves: dict[Entry, Entry]) -> list[Slope]:
-    """Return what was differentiated, as :func:`_calls` does for what is called."""
+def _differentiated(applied: list[tuple[Node, list[Entry | None]]], *moves: dict[Entry, Entry]) -> list[Differentiated]:
+    """Return the differentiated calls, with their entries in the expanded graph."""
     moved = partial(_moved, moves)
     return [
-        Slope(moved((node, 0)), tuple(map(moved, node.inputs)), tuple(None if g is None else moved(g) for g in given))
+        Differentiated(moved((node, 0)), tuple(map(moved, node.inputs)), tuple(g and moved(g) for g in given))
         for node, given in applied
     ]
 

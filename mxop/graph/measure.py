@@ -1,7 +1,7 @@
-"""How long each step of an executor takes here, measured.
+"""Measurement of the time of each step of an executor.
 
-The schedules run as they do for users, so every step finds its operands where a run leaves them, in a cache or in memory.
-Whatever they write is put back.
+The schedules run as they do for users, so each step finds its operands in the caches or in memory as in a run.  All arrays that
+they write are restored.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ ENOUGH_SECONDS = 0.5
 
 
 def measured(executor: Any, plan: Plan, schedules: list[Any], train: bool) -> tuple[list[float], int]:
-    """Return the median of the seconds that each step takes, and how many runs that is of.
+    """Return the median seconds of each step, and the number of runs.
 
     Parameters
     ----------
     schedules : list of Schedule
         Forward, and backward in training.
     train : bool
-        Whether operators behave as in training.
+        Whether operators run in training mode.
     """
     wait = _wait if executor._device is not None else None
     cost = profile.clock_cost()
     with _unchanged(_written(executor, plan)), _mode(train):
         for head in executor._heads.arrays:
-            if head is not None:  # what is there may be what memory held before, and some numbers are slow
+            if head is not None:  # uninitialized memory may hold denormal numbers, which are slow
                 head[:] = 1
         runs: list[list[int]] = []
-        _run(schedules, wait)  # not counted: it may find cold caches
+        _run(schedules, wait)  # not counted: caches may be cold
         end = time.perf_counter() + ENOUGH_SECONDS
         while len(runs) < FEWEST or (len(runs) < MOST and time.perf_counter() < end):
             runs.append(_run(schedules, wait))
@@ -45,7 +45,7 @@ def measured(executor: Any, plan: Plan, schedules: list[Any], train: bool) -> tu
 
 
 def lasting(plan: Plan) -> list[str]:
-    """Return the nodes whose calls may change what no array holds: functions from outside, and what draws or counts."""
+    """Return the nodes whose calls may change a state outside of arrays: external functions, and random ones."""
     nodes = [node for phase in plan.phases for node in phase.nodes if node.op is not None]
     return [n.name for n in nodes if _outside(n.op) or not n.op.repeatable]
 
@@ -61,7 +61,7 @@ def _wait() -> None:
 
 
 def _written(executor: Any, plan: Plan) -> list[Any]:
-    """Return the arrays that a run writes: outputs, gradients, buffers, and the variables that operators assign."""
+    """Return the arrays that a run writes: outputs, gradients, buffers, assigned variables."""
     assigned = {node.inputs[i][0] for phase in plan.phases for node in phase.nodes for i in node.mutated_inputs()}
     buffers = [a for arrays in executor._arena.arrays.values() for a in arrays]
     variables = [executor._bound[n] for n in assigned if n in executor._bound]
@@ -71,7 +71,7 @@ def _written(executor: Any, plan: Plan) -> list[Any]:
 
 @contextmanager
 def _unchanged(arrays: list[Any]) -> Iterator[None]:
-    """Put arrays back to what they hold now, also when the block is left by an error."""
+    """Return a scope after which arrays have their present values again, also after an error."""
     kept = [a.detach().copy() for a in arrays]
     try:
         yield
@@ -82,7 +82,7 @@ def _unchanged(arrays: list[Any]) -> Iterator[None]:
 
 @contextmanager
 def _mode(train: bool) -> Iterator[None]:
-    """Record nothing, and be in training or not."""
+    """Return a scope that records nothing and runs in training mode, or not."""
     recording, training = tape.switch_recording(False), tape.switch_training(train)
     try:
         yield

@@ -1,8 +1,8 @@
-"""Mirroring: backward computes forward values again, so that they need not be kept; time is traded for memory.
+"""Mirroring, MXNet's name for gradient checkpointing: backward recomputes forward values, which need not be kept then.
 
-The forward pass is cut into segments where little is alive.  What lives at a cut is kept; everything else of a segment is
-computed again from it when backward comes there, and only one segment is there at a time.  With cuts at the square root
-of the length, memory grows with that root, for one more forward pass.  MXNet knows this as mirroring.
+The forward pass is cut into segments at points with few live values.  Values alive at a cut are kept.  Backward recomputes
+the other values of a segment from them, one segment at a time.  With cuts at the square root of the length, memory grows
+with that root, at the cost of one more forward pass.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from .ir import Entry, Graph, Node
 from .rewrite import Moved, rebuilt
 from .traits import elements_read, is_plain_view, is_pure, states_of
 
-#: Most segments that are tried.
+#: Most segments that are considered.
 MOST_SEGMENTS = 64
 
 
 def is_forced(node: Node) -> bool:
-    """Tell whether a node's attribute, or its operator, asks for mirroring."""
+    """Return whether a node's attribute, or its operator, demands mirroring."""
     asked = node.strings.get("__force_mirroring__", "").lower() if node.strings else ""
     return asked in ("1", "true") or (node.op is not None and node.op.made_again and asked == "")
 
@@ -34,7 +34,7 @@ def mirror(graph: Graph, n_forward: int, known: Known, forced_only: bool = False
     graph : Graph
         Its first `n_forward` outputs are the forward pass.
     forced_only : bool
-        Only nodes with the attribute ``__force_mirroring__``, and those of operators whose results take much memory.
+        Mirror only nodes with the attribute ``__force_mirroring__``, and operators declared to have large results.
     """
     forward = Graph(graph.outputs[:n_forward]).nodes
     is_forward = set(forward)
@@ -55,7 +55,7 @@ def mirror(graph: Graph, n_forward: int, known: Known, forced_only: bool = False
 
 
 def _forced(forward: list[Node], possible: set[Node], known: Known) -> set[Node]:
-    """Return the nodes for which mirroring is asked, and those that see their results in another shape."""
+    """Return the nodes that demand mirroring, and the plain views of their results."""
     found: set[Node] = set()
     for node in forward:
         if node in possible and (is_forced(node) or (node.inputs[0][0] in found and is_plain_view(node, known))):
@@ -66,7 +66,7 @@ def _forced(forward: list[Node], possible: set[Node], known: Known) -> set[Node]
 def _with_copies(
     graph: Graph, n_forward: int, forward: list[Node], backward: list[Node], again: set[Node], known: Known
 ) -> Graph:
-    """Let backward nodes read copies of the nodes that are computed again."""
+    """Return the graph whose backward nodes read copies of the nodes in `again`."""
     needed = {source for node in backward for source, _ in elements_read(node) if source in again}
     for node in reversed(forward):
         if node in needed:
@@ -83,20 +83,20 @@ def _with_copies(
 
 
 class _Segments:
-    """Where to cut a forward pass.
+    """Chooses the cuts of a forward pass.
 
     Parameters
     ----------
     calls : list of Node
         In order of execution.
     read : set of (Node, int)
-        What backward reads of them.
+        Results that backward reads.
     """
 
     def __init__(self, calls: list[Node], read: set[Entry], known: Known):
         self.calls, self.known = calls, known
         place = {node: i for i, node in enumerate(calls)}
-        self.last: dict[Entry, int] = {}  # by which call each value is read last
+        self.last: dict[Entry, int] = {}  # the last call that reads each value
         for i, node in enumerate(calls):
             for entry in node.inputs:
                 if entry[0] in place:
@@ -105,7 +105,7 @@ class _Segments:
         for entry, last in self.last.items():
             grows[place[entry[0]]] += self._size(entry)
             grows[last] -= self._size(entry)
-        self.alive = list(accumulate(grows))[:-1]  # bytes that later calls read, behind each call
+        self.alive = list(accumulate(grows))[:-1]  # bytes alive after each call
         self.kept = list(
             accumulate(sum(self._size((n, k)) for k in range(n.n_outputs) if (n, k) in read) for n in calls)
         )
@@ -117,9 +117,9 @@ class _Segments:
         return size
 
     def recomputed(self) -> set[Node]:
-        """Return the calls that are made again: all but those whose results live at a cut.
+        """Return the calls to recompute: all whose results are not alive at a cut.
 
-        The last segment, too: what forward leaves for backward stays to the end, since backward may run again.
+        The last segment is recomputed too: values kept for backward stay to the end, since backward may run again.
         """
         if not self.kept or not self.kept[-1]:
             return set()
@@ -135,7 +135,7 @@ class _Segments:
         return {node for node in self.calls if node not in stay}
 
     def _cuts(self, segments: int) -> tuple[int, ...]:
-        """Return the calls behind which to cut: each where least is alive, not far from an equal share."""
+        """Return the calls after which to cut: those with the fewest live bytes near equal shares."""
         share = self.kept[-1] / segments
         found: list[int] = []
         for k in range(1, segments):
@@ -146,7 +146,7 @@ class _Segments:
         return tuple(found)
 
     def _needed(self, cuts: tuple[int, ...]) -> int:
-        """Return about how many bytes are held at once: what lives at the cuts, and the largest segment."""
+        """Return about how many bytes are alive at once: those at the cuts, and the largest segment."""
         ends = [self.kept[c] for c in cuts] + [self.kept[-1]]
         largest = max(b - a for a, b in zip([0, *ends], ends))
         return sum(self.alive[c] for c in cuts) + largest

@@ -1,4 +1,4 @@
-"""Monitored execution: one call after the other, nothing fused or shared, what the symbol calls shown to a callback."""
+"""Monitored execution: node by node, without fusion and shared memory; a callback receives the values of the symbol's calls."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from ..support import mxnet_names
 from .assignment import settled
 from .infer import Known
 from .ir import Entry, Node, describe
-from .lowering import Call, Slope
+from .lowering import Call, Differentiated
 from .plan import Result, phases_of
 from .schedule import allocate, copy_call, explained, prepared
 
-#: Operators whose only input has no name in MXNet; nor has that of formulas and reductions, but for those of `_NAMED`.
+#: Operators whose only input MXNet does not name; it names none of formulas and reductions either, except those of `_NAMED`.
 _NUMBERED = frozenset((
     "Flatten", "Reshape", "SoftmaxActivation", "_contrib_AdaptiveAvgPooling2D", "_contrib_arange_like",
     "_contrib_div_sqrt_dim", "_shuffle", "_slice_assign_scalar", "argmax", "argmax_channel", "argmin",
     "argsort", "broadcast_axis", "broadcast_to", "expand_dims", "make_loss", "shape_array", "size_array",
     "slice", "slice_axis", "softmin", "sort", "topk", "transpose",
 ))  # fmt: skip
-#: Operators that hand their head gradient on: MXNet's backward has no node for them.
-_HANDING_ON = frozenset(("_copy", "add_n", "elemwise_add"))
+#: Operators whose gradient is the head gradient: MXNet's backward has no node for them.
+_IDENTITY_GRADIENT = frozenset(("_copy", "add_n", "elemwise_add"))
 _NAMED = frozenset(("_contrib_quadratic", "add_n"))
 
 
 class Monitor:
     """Runs an executor's graph node by node.
 
-    Of forward, the symbol's own nodes are shown, in its order, as soon as what they became was computed; of backward, the
-    gradients of their inputs, against that order.
+    In forward, outputs of the symbol's nodes are reported in the symbol's order, as soon as they are computed; in backward,
+    the gradients of their inputs, in reverse order.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Monitor:
     callback : callable
         ``callback(name, array)``.
     monitor_all : bool
-        Report inputs of forward too.
+        Whether to report inputs in forward, too.
     """
 
     def __init__(self, executor: Any, callback: Callable[[str, Any], None], monitor_all: bool):
@@ -48,8 +48,8 @@ class Monitor:
         self._executor = executor
         self._arrays: dict[Entry, Any] = {}
         self._ready: dict[bool, tuple[list, list, Sequence[Call]]] = {}
-        self._calls: list[Call] = []  # that are still to be shown, the next one last
-        self._missing: set[Node] = set()  # what was not run yet
+        self._calls: list[Call] = []  # calls to report, in reverse order
+        self._missing: set[Node] = set()  # nodes that have not run yet
         self._prepared(bool(executor._wanted))
 
     def _prepared(self, is_train: bool) -> tuple[list, list, Sequence[Call]]:
@@ -117,26 +117,26 @@ class Monitor:
             tape.switch_training(training)
 
     def _ran(self, node: Node) -> None:
-        """Note that a node of forward was run."""
+        """Record that a node of forward has run."""
         self._missing.discard(node)
         self._show_calls()
 
     def _show_calls(self) -> None:
-        """Show those calls of the symbol that are done; what nobody reads was not computed."""
+        """Report the symbol's calls that are done; values without readers were not computed."""
         while self._calls and not any(source in self._missing for source, _ in self._calls[-1].outputs):
             call = self._calls.pop()
             self._show_values(call.node, call.inputs, call.outputs)
 
     def _ran_backward(self, node: Node) -> None:
-        """Note that a node of backward was run."""
+        """Record that a node of backward has run."""
 
     def _show_gradients(self) -> None:
-        """Show what the symbol's calls gave for their inputs, by MXNet's names."""
+        """Report the gradients of the inputs of the symbol's calls, by MXNet's names."""
         lowered = self._executor._lowered_for(True)
-        by_call = _by_call(lowered.calls, lowered.slopes())
+        by_call = _by_call(lowered.calls, lowered.differentiated())
         for call in reversed(lowered.calls):
             op: Any = call.node.op
-            if call not in by_call or op.name in _HANDING_ON:
+            if call not in by_call or op.name in _IDENTITY_GRADIENT:
                 continue
             states = set(op.states(call.node.attrs))
             places = [k for k, name in enumerate(call.node.input_names()) if name not in states]
@@ -156,14 +156,14 @@ class Monitor:
         op: Any = node.op
         states = {
             k for _, k in op.written_inputs(node.attrs, len(node.inputs))
-        }  # whose new values MXNet has no names for
+        }  # MXNet does not name new values of states
         for k, (name, entry) in enumerate(zip(node.output_names(), outputs, strict=True)):
             if entry in self._arrays and k not in states:
                 self.callback(name, self._arrays[entry])
 
 
-def _by_call(calls: Sequence[Call], slopes: Sequence[Slope]) -> dict[Call, list[list[Entry]]]:
-    """Return what each call of a symbol gave for each of its inputs, in parts: a call may have become several nodes."""
+def _by_call(calls: Sequence[Call], rules: Sequence[Differentiated]) -> dict[Call, list[list[Entry]]]:
+    """Return the gradients of each call's inputs, each as a list of terms: a call may have become several nodes."""
     owners: dict[Node, Call] = {}
     for call in calls:
         ahead = [node for node, _ in call.outputs]
@@ -174,19 +174,19 @@ def _by_call(calls: Sequence[Call], slopes: Sequence[Slope]) -> dict[Call, list[
                 outside.add(node)
                 ahead += [source for source, _ in node.inputs]
     found: dict[Call, list[list[Entry]]] = {}
-    for slope in slopes:
-        call = owners.get(slope.output[0])
+    for rule in rules:
+        call = owners.get(rule.output[0])
         if call is None:
             continue
         parts = found.setdefault(call, [[] for _ in call.inputs])
-        for k, (entry, gradient) in enumerate(zip(slope.inputs, slope.gradients, strict=True)):
+        for k, (entry, gradient) in enumerate(zip(rule.inputs, rule.gradients, strict=True)):
             if gradient is not None and entry in call.inputs:
-                parts[k if slope.inputs == call.inputs else call.inputs.index(entry)].append(gradient)
+                parts[k if rule.inputs == call.inputs else call.inputs.index(entry)].append(gradient)
     return found
 
 
 def _input_names(node: Node) -> Sequence[str]:
-    """Return the names of a node's inputs as MXNet shows them: it numbers what has no name."""
+    """Return the names of a node's inputs as MXNet's monitors show them: inputs without names are numbered."""
     op: Any = node.op
     names = node.input_names()
     if len(names) == 1 and mxnet_names.is_operator(op.name):
@@ -196,7 +196,7 @@ def _input_names(node: Node) -> Sequence[str]:
 
 
 class NaNFinder(Monitor):
-    """Raises at the first node whose result holds NaN."""
+    """Raises at the first node whose outputs hold NaN."""
 
     def __init__(self, executor: Any):
         super().__init__(executor, lambda name, array: None, False)
@@ -205,7 +205,7 @@ class NaNFinder(Monitor):
         self._ran_backward(node)
 
     def _show_gradients(self) -> None:
-        """Show nothing: each node was looked at when it was run."""
+        """Report nothing: each node was checked when it ran."""
 
     def _ran_backward(self, node: Node) -> None:
         outputs = [self._arrays[node, k] for k in range(node.n_outputs)]

@@ -1,7 +1,7 @@
-"""The order in which a phase runs its nodes: memory is given back early.
+"""The order in which a phase runs its nodes, chosen to free memory early.
 
-The order of a graph is that of its outputs, so the gradient of the last layer's weight, say, would wait until all others
-are done, and keep what it reads alive.  Here a node runs as soon as it can when memory does not grow by it.
+A graph's nodes are in the order of its outputs: the gradient of the last layer's weight would run after all others, and keep
+its operands alive.  Here a node runs as soon as it can if memory does not grow by it.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ def early_release(
     nodes: Sequence[Node], needs: Callable[[Node], Sequence[Node]], root: Callable[[Entry], Entry],
     size: Callable[[Entry], int], kept: set[Entry],
 ) -> list[Node]:  # fmt: skip
-    """Return nodes in an order of execution in which values die early; the one given, where that needs less.
+    """Return nodes in an order that ends lifetimes early, or in the given order if that has no higher peak.
 
     Parameters
     ----------
     nodes : sequence of Node
-        In an order of execution.
+        In a valid order of execution.
     needs : callable
-        Which nodes a node comes after.
+        Returns the nodes that must run before a node.
     root : callable
-        The entry whose memory an entry is a view of.
+        Returns the entry that owns the memory of an entry.
     size : callable
-        How many bytes an entry takes; 0 for those that live in given arrays, or were there before.
+        Returns the bytes of an entry; 0 if it lives in a given array or was computed before.
     kept : set of (Node, int)
-        Entries that outlive these nodes.
+        Entries alive after these nodes.
     """
     reads = {node: tuple({root(e): None for e in node.inputs}) for node in nodes}
     found = _eager(nodes, needs, reads, size, kept)
@@ -37,7 +37,7 @@ def early_release(
 
 
 def _eager(nodes, needs, reads, size, kept) -> list[Node]:
-    """Return the nodes in their order, but those by which memory does not grow as soon as they can run."""
+    """Return the nodes in their order, except that those by which memory does not grow run as soon as they can."""
     place = {node: i for i, node in enumerate(nodes)}
     waiting = {node: {n for n in needs(node) if n in place} for node in nodes}
     after: dict[Node, list[Node]] = {node: [] for node in nodes}
@@ -48,7 +48,7 @@ def _eager(nodes, needs, reads, size, kept) -> list[Node]:
     for node in nodes:
         for entry in reads[node]:
             readers.setdefault(entry, set()).add(node)
-    free: list[int] = []  # places of nodes that can run and give back what they take
+    free: list[int] = []  # places of ready nodes that free as much memory as they take
     done: set[Node] = set()
     order: list[Node] = []
 
@@ -86,7 +86,7 @@ def _eager(nodes, needs, reads, size, kept) -> list[Node]:
 
 
 def _peak(order, reads, size, kept) -> int:
-    """Return the most bytes that are alive at once."""
+    """Return the most bytes alive at once."""
     last = {entry: node for node in order for entry in reads[node]}
     dying: dict[Node, list[Entry]] = {}
     for entry, node in last.items():

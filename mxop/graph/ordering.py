@@ -1,7 +1,7 @@
-"""Order between nodes that do not read each other: control dependencies.
+"""Control dependencies: the order of nodes that do not read each other.
 
-Most graphs need none: a node comes after what it reads.  What has effects (an assignment, an operator from outside) may
-need more.  A node with control dependencies runs after them, and no pass merges, folds or fuses it.
+Most graphs need none, since a node runs after its inputs.  Nodes with effects (assignments, external operators) may need them.
+A node with control dependencies runs after these, and no pass merges, folds or fuses it.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _scopes = threading.local()
 
 
 def current() -> tuple[Node, ...]:
-    """Return what nodes that are made now run after."""
+    """Return the nodes after which nodes made now will run."""
     return getattr(_scopes, "nodes", ())
 
 
 @contextmanager
 def control_dependencies(before: Any) -> Iterator[None]:
-    """Let the nodes that are made in a ``with`` block run after others.
+    """Return a scope in which new nodes run after given ones.
 
     Parameters
     ----------
     before : Symbol, or list of Symbol
-        In a block within a block, those of the outer one count too.
+        Nested scopes add to the outer ones.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def control_dependencies(before: Any) -> Iterator[None]:
 
 @contextmanager
 def no_dependencies() -> Iterator[None]:
-    """Let the nodes that are made in a ``with`` block run whenever they can."""
+    """Return a scope without control dependencies."""
     outer = current()
     _scopes.nodes = ()
     try:
@@ -63,12 +63,12 @@ def no_dependencies() -> Iterator[None]:
 
 
 def after(symbol: Any, *before: Any) -> Any:
-    """Return a symbol of the same value whose last node runs after others.
+    """Return a symbol of the same value whose last node runs after `before`.
 
     Parameters
     ----------
     symbol : Symbol
-        Of a variable, it is read then.
+        A variable is read at that time.
     *before : Symbol, or list of Symbol
 
     Examples
@@ -92,8 +92,8 @@ def after(symbol: Any, *before: Any) -> Any:
 def sequential(items: Sequence[Any]) -> Any:
     """Return the last of several symbols, each computed after those before it.
 
-    What an item shares with earlier items is computed once, with them.  A variable that an earlier item assigns has its new
-    value in later ones.
+    Nodes that an item shares with earlier items are computed once, with these.  Items after an assignment read the new value of
+    its variable.
 
     Parameters
     ----------
@@ -118,18 +118,18 @@ def sequential(items: Sequence[Any]) -> Any:
         earlier.update(new)
         written.update(node.inputs[i][0] for node in new for i in node.mutated_inputs())
         heads = tuple(dict.fromkeys(node for node, _ in found if node.op is not None))
-        last = heads if set(heads) <= set(new) else _together(last, heads)  # what is shared does not wait for the last
+        last = heads if set(heads) <= set(new) else _together(last, heads)  # shared nodes do not wait
     return symbols.symbol(found)
 
 
 def do_all(items: Sequence[Any], value: Any = None) -> Any:
-    """Return a symbol that is computed after all of several others, in whatever order those are.
+    """Return a symbol that is computed after all of several others, which may run in any order.
 
     Parameters
     ----------
     items : sequence of Symbol
     value : Symbol, optional
-        What it is; by default an array of one zero.
+        The value of the result; by default an array of one zero.
 
     Examples
     --------
@@ -159,7 +159,7 @@ def _entries(what: str, symbol: Any) -> list[Entry]:
 
 
 def _heads(what: str, given: Any) -> tuple[Node, ...]:
-    """Return the nodes that compute symbols; a variable is there from the start."""
+    """Return the nodes that compute symbols, without variables."""
     return tuple(dict.fromkeys(node for node, _ in _entries(what, given) if node.op is not None))
 
 
@@ -168,7 +168,7 @@ def _together(a: tuple[Node, ...], b: tuple[Node, ...]) -> tuple[Node, ...]:
 
 
 def later(node: Node, before: tuple[Node, ...]) -> Node:
-    """Return a node that does the same after others; what it reads of variables is read then, too."""
+    """Return a copy of a node that runs after others, and reads its variables after them."""
     if node.op is None:
         copy = registry.get("_copy")
         return Node(copy, copy.parse({}), ((node, 0),), f"{node.name}_after", {}, caller(), control=before)
@@ -181,7 +181,7 @@ def later(node: Node, before: tuple[Node, ...]) -> Node:
 
 
 def _placed(entries: list[Entry], last: tuple[Node, ...], earlier: set[Node], written: set[Node]) -> tuple[Entry, ...]:
-    """Return entries of which the heads, and what reads variables that were written, come after the last items."""
+    """Return entries whose heads, and readers of variables in `written`, run after `last`."""
     if not last:
         return tuple(entries)
     heads = {node for node, _ in entries}

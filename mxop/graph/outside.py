@@ -1,4 +1,4 @@
-"""What a function reads besides its arguments: numbers and objects from closures, globals and ``self``."""
+"""The values that a function reads from outside: numbers and objects in closures, globals and ``self``."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ import numpy as np
 from .._core import core
 from ..support.errors import OpTypeError
 
-_MOST = 4096  # bytes of a NumPy array that are compared at each call
+_MOST = 4096  # bytes of a NumPy array that is compared at each call
 _PLAIN = (int, bool, str, bytes, type(None), type(Ellipsis))
-_IMPLIED = frozenset({"__call__", "__getattr__", "__getitem__"})  # of methods, what code calls without their names
+_IMPLIED = frozenset({"__call__", "__getattr__", "__getitem__"})  # methods that are called without their names
 _LIBRARIES = {"mxop", "numpy", "scipy", *sys.stdlib_module_names} - {"__main__"}
 _ABSENT = object()
 _numbers = count()
-_number_of: dict[int, tuple[Any, int]] = {}  # by id, with what tells that the object is gone
+_number_of: dict[int, tuple[Any, int]] = {}  # by id, with a weak reference, or the object itself
 
 
 class Outside:
-    """What a function reads besides its arguments: :meth:`now` gives equal tuples where its results are the same.
+    """The values that a function reads from outside: :meth:`now` gives equal tuples if its results are the same.
 
-    Followed are closures, globals, default arguments, attributes that are mentioned by name, containers, and the functions and
-    methods that are called, except those of libraries.
+    Followed are closures, globals, default arguments, attributes that code names, containers, and the functions and methods
+    that are called, except those of libraries.
 
     Examples
     --------
@@ -45,12 +45,12 @@ class Outside:
         self._watched: list[tuple[Any, Any, Any]] | None = None
 
     def now(self) -> tuple:
-        """Return what the function reads.
+        """Return the values that the function reads.
 
         Raises
         ------
         OpTypeError
-            When that is a NumPy array too large to be compared at each call.
+            If one is a NumPy array too large to be compared at each call.
         """
         if self._watched is None or not _unchanged(self._watched):
             walk = _Walk()
@@ -60,7 +60,7 @@ class Outside:
 
 
 def _unchanged(watched: list[tuple[Any, Any, Any]]) -> bool:
-    """Tell whether each name (in a cell: None) still has the same value."""
+    """Return whether each name (None for a cell) still has the same value."""
     for place, name, value in watched:  # noqa: SIM110  (twice as fast as all())
         if (place.get(name, _ABSENT) if name is not None else _content(place)) is not value:
             return False
@@ -76,7 +76,7 @@ def _content(cell: CellType) -> Any:
 
 @lru_cache(1024)
 def _names(code: CodeType) -> frozenset[str]:
-    """Return the names that code mentions: of globals and attributes, in inner functions too, and words for ``getattr``."""
+    """Return the names that code mentions: of globals and attributes, in inner functions too, and strings for ``getattr``."""
     words = (c for c in code.co_consts if isinstance(c, str) and c.isidentifier())
     return frozenset(code.co_names).union(words, *(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
 
@@ -86,7 +86,7 @@ def _is_library(module: Any) -> bool:
 
 
 def _number(value: Any) -> int:
-    """Return a number that no other object has, nor one made later."""
+    """Return a number that identifies an object, and is never used for another one."""
     found = _number_of.get(id(value))
     if found is None:
         key = id(value)
@@ -99,15 +99,15 @@ def _number(value: Any) -> int:
 
 
 class _Walk:
-    """Goes over what a function can reach.
+    """Visits everything that a function can reach.
 
     Attributes
     ----------
     found : list
-        What it came by.
+        Values, and identities of objects.
     watched : list of (dict or cell, name, value), or None
-        Where that came from, if it is the same as long as each of these is; None where there was a container, or another object
-        that changes in other ways.
+        The names whose values determine `found`; None if that also depends on a container, or on another object that changes
+        in other ways.
     """
 
     def __init__(self) -> None:
@@ -116,11 +116,11 @@ class _Walk:
         self._seen: set[tuple[int, frozenset[str]]] = set()
 
     def value(self, value: Any, names: frozenset[str]) -> None:
-        """Note a value, and what code that mentions these names can reach through it."""
+        """Add a value, and everything that code with these names can reach through it."""
         kind = type(value)
         if kind in _PLAIN:
             self.found += kind, value
-        elif kind is float or kind is complex:  # 0.0 is not -0.0, and NaN is itself
+        elif kind is float or kind is complex:  # distinguishes 0.0 from -0.0; NaN equals itself
             self.found += kind, repr(value)
         elif (id(value), names) not in self._seen:
             self._seen.add((id(value), names))
@@ -197,7 +197,7 @@ class _Walk:
                 self.value(found, names)
 
     def _object(self, value: Any, names: frozenset[str]) -> None:
-        """Note which object it is, its attributes of these names, and what methods and properties of these names read."""
+        """Add the identity of an object, its attributes of these names, and the values that its methods of these names read."""
         self.found.append(_number(value))
         own: Any = {} if isinstance(value, type) else getattr(value, "__dict__", {})
         self._named(own, names)
@@ -215,7 +215,7 @@ class _Walk:
                     self._of_class(value, found, names)
 
     def _of_class(self, value: Any, found: Any, names: frozenset[str]) -> None:
-        """Note what a class has under a name: a method or property, a slot, or a value."""
+        """Add an attribute of a class: a method, a property, a slot, or a value."""
         if isinstance(found, (MemberDescriptorType, GetSetDescriptorType)):
             self.watched = None
             self.value(getattr(value, found.__name__, None), names)

@@ -1,4 +1,4 @@
-"""Partitioning: nodes that a backend chooses become operators that the backend runs."""
+"""Partitioning: nodes that a backend selects become operators that the backend runs."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .subgraph import NAME, remember
 
 
 class Backend:
-    """A backend that runs parts of a graph; subclasses say which nodes they take, and run them.
+    """A backend that runs parts of a graph; subclasses select nodes and run them.
 
     Attributes
     ----------
     on_cycle : {'error', 'split'}
-        What to do when a connected set of chosen nodes cannot run as one, because a path leaves it and comes back: raise,
-        or make several subgraphs of it.
+        What to do if a connected set of selected nodes cannot run as one, because a path leaves it and enters it again: raise,
+        or make several subgraphs.
 
     Examples
     --------
@@ -47,29 +47,29 @@ class Backend:
     on_cycle = "error"
 
     def select(self, node: Any, **options: Any) -> Any:
-        """Tell whether to take a node.
+        """Return whether to take a node.
 
         Parameters
         ----------
         node : Symbol
-            Knows its ``op_name``, ``attrs``, ``inputs``, and ``shape`` and ``dtype`` where arrays were given.
+            With ``op_name``, ``attrs``, ``inputs``, and if arrays were given ``shape`` and ``dtype``.
         **options
-            What ``optimize_for`` was called with.
+            The options of ``optimize_for``.
 
         Returns
         -------
         bool or hashable
-            True takes it into the subgraph of its chosen neighbours; any other true value takes it into the subgraph of
-            all nodes for which the same value is returned, connected or not.
+            True takes it into the subgraph of its selected neighbours; any other true value takes it into the subgraph of all
+            nodes with the same value, connected or not.
         """
         return False
 
     def connect(self, node: Any, input: Any, **options: Any) -> bool:
-        """Tell whether two chosen neighbours may be in one subgraph."""
+        """Return whether two selected neighbours may be in one subgraph."""
         return True
 
     def accept(self, subgraph: Any, **options: Any) -> bool:
-        """Look at a subgraph, as a symbol; False leaves its nodes where they are."""
+        """Return whether to run a subgraph, given as a symbol; False leaves its nodes in the graph."""
         return True
 
     def run(self, subgraph: Any, inputs: list, outputs: list) -> Any:
@@ -78,14 +78,14 @@ class Backend:
         Parameters
         ----------
         subgraph : Symbol
-            Its inputs are those of ``list_inputs()``.
+            Its inputs are in the order of ``list_inputs()``.
         inputs, outputs : list of NDArray
             In C order.
 
         Returns
         -------
         None, or the outputs
-            Results are written into `outputs`, or returned.
+            Results are either written into `outputs` or returned.
         """
         return subgraph.eval(**dict(zip(subgraph.list_inputs(), inputs, strict=True)))
 
@@ -177,9 +177,9 @@ def _operator(
     backend: Backend, name: str, unit: Sequence[Node], outside: list[Entry], moved: Moved, label: str,
     options: dict[str, Any],
 ) -> Node | None:  # fmt: skip
-    """Return the node that stands for a unit, or None when the backend does not want it after all."""
+    """Return the node that replaces a unit, or None if the backend does not accept it."""
     members = set(unit)
-    inner: dict[Entry, Entry] = {}  # what comes in -> its variable inside
+    inner: dict[Entry, Entry] = {}  # outer entry -> variable of the subgraph
     copies: Moved = {}
     for node in unit:
         for entry in node.inputs:

@@ -1,8 +1,8 @@
-"""Plans: graphs that are prepared for shapes, types and numbers, and run on whatever arrays come.
+"""Plans: graphs prepared for given shapes, types and scalar parameters, which run on any arrays of those shapes and types.
 
-Composites that are called on arrays run this way, and functions marked with :func:`mxop.graph.compiled`: the passes fuse them
-as they do in an executor.  The first call makes a :class:`Pattern` in which its sizes are symbolic, and the first call with
-other numbers one in which these are, too; plans are patterns that were completed for the sizes and numbers of a call.
+Composites called on arrays run as plans, and so do functions marked with :func:`mxop.graph.compiled`: the passes fuse them as
+they do in an executor.  The first call makes a :class:`Pattern`, whose sizes are symbolic.  The first call with other scalar
+parameters makes a second pattern, in which these are symbolic too.  A plan is a pattern completed for the values of a call.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from weakref import WeakValueDictionary
 
 from .._core import core, plans
 from ..opdef import Attrs, Composite, External, Operator
-from ..opdef.symbolic import Guards, SymbolicNumber, Trace, Values, concrete, no_questions, numbers_of
+from ..opdef.symbolic import Guards, SymbolicNumber, Trace, Values, concrete, no_new_guards, numbers_of
 from ..support.errors import MXNetError, translated
 from ..support.memo import keep
 from ..support.shape_mode import numpy_shape
 from .calls import replayed
-from .completion import Completed, Shown, may_be_completed, with_values
+from .completion import Completed, NamedNodes, may_be_completed, with_values
 from .epoch import on_epoch
 from .garbage import collected_later
 from .infer import Known
@@ -33,7 +33,7 @@ from .symbolic import has_numbers
 
 
 class _Ready(plans.Prepared):
-    """The calls of a plan, prepared for stand-ins, and what they need besides."""
+    """The prepared calls of a plan, on placeholders instead of arrays, and the buffers that they need."""
 
     def __init__(self, plan: Plan):
         table = core.Places(gpu=plan.place)
@@ -46,19 +46,20 @@ class _Ready(plans.Prepared):
         bound |= {h: a for h, a in zip(lowered.heads, heads, strict=True) if h is not None}
         phases = pattern.phases([Result(None, a) for a in (*self.results, *self.grads)])
         buffers = Buffers(table, next(iter([*inputs, *self.results]), None))
-        schedules, memory = build(phases, plan.known, bound, buffers, pattern.shares, Shown(pattern.graph, plan.known))
+        named = NamedNodes(pattern.graph, plan.known)
+        schedules, memory = build(phases, plan.known, bound, buffers, pattern.shares, named)
         self.buffers, self.carried = buffers.sizes, memory.carried()
         parts = []
         for schedule in schedules:
             places = core.Places()
             places.note(schedule.calls)
             parts.append((places, schedule.calls))
-        self.needed = parts[-1][0].used()  # which arrays the last part points into
+        self.needed = parts[-1][0].used()  # the arrays that the last part has pointers into
         self.used = self.needed.union(*(places.used() for places, _ in parts))
         super().__init__(parts)
 
 
-#: A plan, the inputs of it that numbers are, with their type codes, and the numbers.
+#: A plan, its inputs that hold scalar parameters, with their type codes, and the values of these parameters.
 Found = tuple["Plan", tuple, dict[str, float]]
 
 
@@ -66,40 +67,40 @@ T = TypeVar("T")
 
 
 class _NoPlan(MXNetError):
-    """What runs operator by operator, whatever its sizes and numbers are."""
+    """A composite runs operator by operator, for all sizes and parameters."""
 
 
 class Pattern:
-    """A graph that is ready to be scheduled, for inputs of certain types, and of certain sizes or of any.
+    """A lowered and optimized graph for inputs of given types, whose sizes are given or symbolic.
 
     Parameters
     ----------
     source : Graph
     variables : sequence of Node
-        Those that the inputs are values of.
+        Of the inputs.
     specs : tuple of (shape, type code)
     sought : tuple of int
-        Inputs whose gradients are wanted.
+        Indices of the inputs whose gradients are wanted.
     is_train : bool
-        What operators are told.
+        The mode that operators with `is_train` receive.
     described : callable
-        ``described()`` returns what is called and the names of its inputs, for messages.
+        ``described()`` returns the name of what is called and the names of its inputs, for messages.
     n_visible : int
-        How many outputs a call of the operator returns.
-    shown : list of (int or None), optional
-        For each output of the operator, which output of the graph it is.
+        Number of outputs that a call of the operator returns.
+    positions : list of (int or None), optional
+        The index of each output of the operator in the outputs of the graph.
     draws : bool, default False
-        Whether random numbers may be drawn: for what has no gradient, and lies on the CPU's device number 0.
+        Whether random numbers may be drawn: in a call that has no inputs and is on CPU 0.
     gpu : int
         Number of the GPU on which the inputs lie; -1 for the CPU.
     trace : Trace, optional
-        Of the numbers that are symbolic: sizes, and parameters.  Parameters that became inputs are the last ones.
+        Of the symbolic sizes and parameters.  Parameters that became inputs are the last ones.
     derived : bool, default False
-        Whether these are among the inputs already, for the pattern is a :class:`Derivative` of another.
+        Whether the parameters are among the inputs already: the pattern is a :class:`Derivative` of another.
     passes : sequence of Pass, optional
-        By default those that are on.
+        By default the enabled ones.
     bound : bool, default False
-        Whether it is for executors, which have states and draw.
+        Whether the pattern is for executors, whose graphs may hold states and draw.
     """
 
     @collected_later()
@@ -112,7 +113,7 @@ class Pattern:
         is_train: bool,
         described: Callable,
         n_visible: int = 1,
-        shown: list | None = None,
+        positions: list | None = None,
         draws: bool = False,
         gpu: int = -1,
         trace: Trace | None = None,
@@ -122,10 +123,10 @@ class Pattern:
     ):
         self.source, self.variables, self.specs, self.sought = source, variables, specs, sought
         self.is_train, self.described, self.draws, self.place, self.trace = is_train, described, draws, gpu, trace
-        self.n_visible, self.shown, self.bound = n_visible, shown, bound
+        self.n_visible, self.positions, self.bound = n_visible, positions, bound
         self.passes = selected() if passes is None else passes
         self.form: Callable | None = None
-        # Once: what runs forward and what runs backward may have been prepared by two threads, and share their buffers.
+        # Lowered once: two threads may prepare the two parts, forward and backward, which share buffers.
         self.lowered = self.lower()
         if trace is not None and not derived:
             self._take_numbers(trace)
@@ -134,14 +135,14 @@ class Pattern:
             self._lay_out(trace)
             trace.closed = trace.complete = True
             self.guards = trace.guards
-        self._completed: dict[tuple, Completed] = {}  # the latest ones
-        self._plans: WeakValueDictionary[tuple, Plan] = WeakValueDictionary()  # whoever calls them keeps them
+        self._completed: dict[tuple, Completed] = {}  # the most recent ones
+        self._plans: WeakValueDictionary[tuple, Plan] = WeakValueDictionary()  # callers hold the references
         self.derivatives: dict[tuple, tuple[Guards, Pattern] | None] = {}
 
     def lower(self, absent: tuple[int, ...] = (), source: Graph | None = None, specs: tuple = ()) -> Lowered:
-        """Return the graph before the passes, with gradients of all outputs but the `absent`.
+        """Return `source` before the passes, with gradients of all outputs but the `absent`.
 
-        Source and shapes may be given, for certain sizes.
+        By default, `source` and `specs` are those of the pattern; they are given to lower it for concrete sizes.
         """
         given = dict(zip(self.variables, specs or self.specs, strict=True))
         source = self.source if source is None else source
@@ -154,7 +155,7 @@ class Pattern:
         if not self.bound:
             self._check_functions(lowered.graph)
         if self.trace is not None and not may_be_completed(lowered.graph):
-            raise MXNetError("an operator keeps its sizes to itself")
+            raise MXNetError("the attributes of an operator that hold sizes are unknown")
         for head, entry in zip(lowered.heads, source.outputs, strict=False):
             if head is not None:
                 lowered.given[head] = known.shape(entry), known.dtype(entry)
@@ -164,11 +165,11 @@ class Pattern:
 
     @property
     def shares(self) -> bool:
-        """Whether values that live at different times share memory."""
+        """Whether values that have disjoint lifetimes share memory."""
         return bool(of_stage(self.passes, "plan"))
 
     def phases(self, results: Sequence[Result]) -> list[Phase]:
-        """Return what runs forward, and backward where gradients are wanted; `results` are for the outputs, then gradients."""
+        """Return the forward phase, and the backward phase if gradients are wanted; `results`: of outputs, then gradients."""
         n, late = self.lowered.n_outputs, self.graph.outputs[self.lowered.n_forward :]
         for result, entry in zip(results, (*self.graph.outputs[:n], *late), strict=True):
             result.entry = entry
@@ -177,11 +178,11 @@ class Pattern:
 
     @cached_property
     def _parts(self) -> Sequence[list[Node]]:
-        """The nodes that run forward, and those that run backward."""
+        """The nodes of each phase."""
         return phases_of(self.graph, self.lowered.n_forward) if self.sought else [self.graph.nodes]
 
     def _lay_out(self, trace: Trace) -> None:
-        """Lay out memory for arrays in C order, of any size."""
+        """Choose the memory layout for contiguous arrays of any size."""
         sizes = Completed(self.known, trace, {name: n.value for name, n in trace.numbers.items()})
         n_results = self.lowered.n_outputs + len(self.graph.outputs) - self.lowered.n_forward
         phases = self.phases([Result(None) for _ in range(n_results)])  # type: ignore[arg-type]
@@ -190,29 +191,29 @@ class Pattern:
         self.layouts = {key: (layout, None) for key, (layout, _) in sizes.layouts.items()}
 
     def completed(self, values: Values) -> Known:
-        """Return shapes and calls for sizes and numbers of a call."""
+        """Return shapes and calls for the sizes and parameters of a call."""
         if self.trace is None:
             return self.known
         of = tuple(values.values())
         found = self._completed.get(of)
         if found is None:
             found = Completed(self.known, self.trace, values)
-            found.layouts |= self.layouts  # before another thread sees it
+            found.layouts |= self.layouts  # before other threads can find it
             keep(self._completed, of, found, 8)
         return found
 
     def _check_functions(self, graph: Graph) -> None:
         for op in [n.op for n in graph.nodes if n.op is not None]:
             if op.aux or (op.stateful if op.repeatable else not self.draws):
-                raise _NoPlan("a plan holds functions only")
+                raise _NoPlan("a plan holds pure functions only")
             if isinstance(op, External) and self.place >= 0:
                 raise _NoPlan("a plan for a GPU holds kernels only")
 
     def _take_numbers(self, trace: Trace) -> None:
-        """Let what became of the numbers be the last inputs."""
+        """Append the inputs that hold scalar parameters."""
         again = self.lowered.again
         if again is not None and any(isinstance(n.op, Composite) and has_numbers(n.attrs) for n in again.nodes):
-            raise MXNetError("a gradient rule of its own may read the numbers when it is differentiated")
+            raise MXNetError("a composite's own gradient rule may read the parameters when it is differentiated")
         self.variables = [*self.variables, *(v for v, _ in trace.inputs.values())]
         self.specs = (*self.specs, *(((), code) for _, code in trace.inputs))
         name, names = self.described()
@@ -220,7 +221,7 @@ class Pattern:
         self.described = lambda: (name, names)
 
     def plan(self, values: Values) -> Plan:
-        """Return the plan for sizes and numbers of a call."""
+        """Return the plan for the sizes and parameters of a call."""
         of = tuple(values.values())
         found = self._plans.get(of)
         if found is None:
@@ -228,14 +229,14 @@ class Pattern:
         return found
 
     def call(self, values: Values) -> Found:
-        """Return the plan for sizes and numbers of a call, the inputs that numbers are, and what these are made of."""
+        """Return the plan for a call, its inputs that hold scalar parameters, and the values that these are computed from."""
         if self.trace is None:
             return self.plan({}), (), {}
         return self.plan({n: values[n] for n in self.read}), self.trace.computed(values), dict(values)
 
     @cached_property
     def read(self) -> list[str]:
-        """The numbers that a plan is made for: all sizes, and the parameters that are not inputs alone."""
+        """Names of the values that a plan depends on: all sizes, and the parameters that are not only inputs."""
         graphs = [self.graph, *([self.lowered.again] if self.lowered.again is not None else [])]
         numbers = [v for g in graphs for n in g.nodes for v in n.attrs.values_ if type(v) is SymbolicNumber]
         sizes = self.trace.sizes  # type: ignore[union-attr]
@@ -243,16 +244,16 @@ class Pattern:
 
 
 class Plan(plans.Plan):
-    """What runs, for inputs of certain shapes and types.
+    """A schedule for inputs of given shapes and types.
 
     Parameters
     ----------
     pattern : Pattern
     values : dict of str to float
-        The sizes, and the numbers that are no inputs.
+        The sizes, and the parameters that are not inputs.
     """
 
-    @no_questions()
+    @no_new_guards()
     def __init__(self, pattern: Pattern, values: Values):
         self.pattern, self.values, self.known = pattern, values, pattern.completed(values)
         self.sought, self.place = pattern.sought, pattern.place
@@ -264,10 +265,10 @@ class Plan(plans.Plan):
         self._derivatives: dict[tuple, Derivative] = {}
         n = len(self.specs)
         self.reads = [k in first.used for k in range(n)]
-        at = n + len(self.outputs) + sum(heads) + len(self.sought)  # where buffers begin in a table
+        at = n + len(self.outputs) + sum(heads) + len(self.sought)  # index of the first buffer in a table
         scratch = {at + k for k in range(len(first.buffers)) if k not in first.carried}
         super().__init__(first, first.results, heads, first.grads, first.buffers, first.needed - scratch,
-                         sorted(first.needed & scratch), self.sought, pattern.is_train, n, pattern.n_visible, pattern.shown,
+                         sorted(first.needed & scratch), self.sought, pattern.is_train, n, pattern.n_visible, pattern.positions,
                          self.place)  # fmt: skip
         self.form = pattern.form
 
@@ -275,7 +276,7 @@ class Plan(plans.Plan):
         return self.pattern.described()
 
     def source(self, values: Values | None) -> Graph:
-        """Return the graph that a call with these numbers stands for."""
+        """Return the graph that a call with these parameters evaluates."""
         pattern = self.pattern
         return (
             pattern.source
@@ -283,11 +284,11 @@ class Plan(plans.Plan):
             else with_values(pattern.source, pattern.trace, {**(values or {}), **self.values})
         )
 
-    @no_questions()
+    @no_new_guards()
     def prepared_again(self) -> _Ready:
         found = _Ready(self)
         if (found.buffers, found.needed) != (self._first.buffers, self._first.needed):
-            raise AssertionError("a plan was prepared twice, with different buffers")
+            raise AssertionError("preparing a plan again gave other buffers")
         return found
 
     def derivative_without(self, absent: tuple[int, ...]) -> Derivative:
@@ -298,16 +299,16 @@ class Plan(plans.Plan):
 
 
 class Derivative:
-    """The gradients of a plan, a function of its inputs and head gradients: what runs where they are differentiated again.
+    """The gradients of a plan as a function of its inputs and cotangents, for differentiating them again.
 
-    It runs as a plan itself, so the order of a gradient is how often this was done.
+    It runs as a plan itself, whose gradients are a `Derivative` again, and so on for each order.
 
     Parameters
     ----------
     first : Plan
-        Whose gradients these are.
+        The plan whose gradients these are.
     absent : tuple of int
-        Outputs without a head gradient.  They are left out: 0 times an infinite slope would be NaN.
+        Outputs without a cotangent.  They are left out: a cotangent of 0 times an infinite derivative would be NaN.
     """
 
     def __init__(self, first: Plan, absent: tuple[int, ...]):
@@ -315,7 +316,7 @@ class Derivative:
 
     @cached_property
     def _source(self) -> tuple[Graph, list[Node]]:
-        """The gradients, with the sizes and numbers of the first plan, and the variables that they are of."""
+        """The graph of the gradients, with the sizes and parameters of the first plan, and its variables."""
         pattern, values = self.first.pattern, self.first.values
         if pattern.trace is None:
             return self._lowered()
@@ -323,14 +324,14 @@ class Derivative:
             graph, variables = self._lowered()
             return with_values(graph, pattern.trace, values), variables
         source = with_values(pattern.source, pattern.trace, {n: values[n] for n in pattern.trace.sizes})
-        with pattern.trace.asking_more() as guards:
+        with pattern.trace.more_guards() as guards:
             lowered = pattern.lower(self.absent, source, self.first.specs)
-        known = pattern.guards.asked
+        known = pattern.guards.answers
         if any(
             text not in known and not all(n.names <= values.keys() for n in numbers)
-            for text, (_, numbers) in guards.asked.items()
+            for text, (_, numbers) in guards.answers.items()
         ):
-            raise MXNetError("a gradient rule asks for numbers where some outputs have no head gradient")
+            raise MXNetError("a gradient rule compares parameters only if some outputs have no head gradient")
         again: Graph = lowered.again  # type: ignore[assignment]
         return with_values(again, pattern.trace, values), [*pattern.variables, *lowered.variables]
 
@@ -347,13 +348,13 @@ class Derivative:
 
     @property
     def reads(self) -> list[bool]:
-        """What is read where there is no plan; of some of it perhaps the shape alone."""
+        """Which inputs the graph reads, if no plan can be made; it may need no more than the shape of some."""
         graph, variables = self._source
         named = set(graph.variables)
         return [v in named for v in variables]
 
     def call(self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int) -> Found:
-        """Return the plan for inputs of certain shapes and types: those of the first, and its outputs'."""
+        """Return the plan for given shapes and types of the inputs of the first plan and of its cotangents."""
         pattern, values = self.first.pattern, self.first.values
         if pattern.trace is not None:
             key = self.absent, wanted, is_train, tuple([code for _, code in specs])
@@ -361,35 +362,35 @@ class Derivative:
                 pattern.derivatives[key] = self._for_any(specs, wanted, is_train)
             found = pattern.derivatives[key]
             if found is not None and found[0].hold(values):
-                with suppress(RuntimeError, MXNetError):  # it is made for these sizes then
+                with suppress(RuntimeError, MXNetError):  # then it is made for these sizes
                     return found[1].plan(values), (), {}
         graph, variables = self._source
         return Pattern(graph, variables, specs, wanted, is_train, self.described, gpu=gpu).plan({}), (), {}
 
     def _for_any(self, specs: tuple, wanted: tuple[int, ...], is_train: bool) -> tuple[Guards, Pattern] | None:
-        """Return a pattern for all sizes of that of the first plan, and what was asked of them; None where there is none."""
+        """Return a pattern for all sizes of the first plan's pattern, and its guards; None if it needs given sizes."""
         first = self.first.pattern
         trace, described = first.trace, self.described()
         try:
-            with trace.asking_more() as guards:  # type: ignore[union-attr]
+            with trace.more_guards() as guards:  # type: ignore[union-attr]
                 graph, variables = self._lowered()
                 outputs = [(first.known.shape(e), first.known.dtype(e)) for e in first.graph.outputs]
                 symbolic = (*first.specs, *(outputs[k] for k in range(len(self.first.outputs)) if k not in self.absent))
                 if [code for _, code in symbolic] != [code for _, code in specs]:
-                    raise MXNetError("head gradients have other types than outputs")
+                    raise MXNetError("head gradients and outputs have different types")
                 found = Pattern(
                     graph, variables, symbolic, wanted, is_train, lambda: described, trace=trace, derived=True
                 )
                 if not {*found.read} <= {*self.first.values}:
-                    raise MXNetError("further numbers are read")
+                    raise MXNetError("parameters are read that the plan does not depend on")
         except (MemoryError, RecursionError):
             raise
-        except Exception:  # whatever it is, the sizes themselves show whether it is the call's fault
+        except Exception:  # the call with its own sizes raises errors that the caller made
             return None
         return guards, found
 
     def operator_by_operator(self, arrays: list[Any]) -> list[Any]:
-        """Compute the gradients by recorded calls: a plan's own steps have no derivatives."""
+        """Compute the gradients by recorded calls: a plan's own calls have no derivatives."""
         with planned(False):
             graph, variables = self._source
             return replayed(core.namespace(), graph, dict(zip(variables, arrays, strict=True)))
@@ -397,7 +398,7 @@ class Derivative:
 
 @contextmanager
 def planned(on: bool):
-    """Within the block, calls of composites in this thread run as plans, or operator by operator."""
+    """Return a scope in which this thread runs composites as plans, or operator by operator."""
     before = plans.switch_off(not on)
     try:
         yield
@@ -405,52 +406,51 @@ def planned(on: bool):
         plans.switch_off(before)
 
 
-#: What the author of a function may raise in it: operator by operator, the call then says what is wrong.
+#: Exceptions that a function may raise while a plan is made: the call then runs operator by operator, and raises them itself.
 REFUSED = (MXNetError, NotImplementedError, *translated.KINDS)
 
 
 def make_plan(
     owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int
 ) -> Found | None:
-    """Return the plan of a composite, a :class:`CompiledFunction` or a :class:`Derivative`; None where there can be none.
+    """Return the plan of a composite, a :class:`CompiledFunction` or a :class:`Derivative`; None if none can be made.
 
-    It is for arrays on a GPU of this number, or, of -1, on the CPU.  With it come the numbers that are its last inputs.
+    `gpu` is the number of the GPU that holds the arrays, or -1.  The last inputs of the plan, scalar parameters, come with it.
 
     Raises
     ------
     MemoryError, RecursionError
-        Where there may be one at another time.
+        A later attempt may succeed.
     """
     try:
         if isinstance(owner, Derivative):
             return owner.call(specs, wanted, is_train, gpu)
-        return found_for(owner, attrs, specs, wanted, is_train, gpu, Pattern.call)
+        return use_pattern(owner, attrs, specs, wanted, is_train, gpu, Pattern.call)
     except (MemoryError, RecursionError):
         raise
     except REFUSED:
         return None
 
 
-class _Alike:
-    """Patterns of calls that differ in sizes and numbers alone.
+class _PatternCache:
+    """The patterns of calls that differ in sizes and scalar parameters only.
 
     Attributes
     ----------
     found : list of (str, Trace, Pattern or None)
-        The numbers that are constants, as a text, what was asked of the others, and the pattern that follows; None where there
-        can be none.
-    hopeless : bool
-        Whether plans are made one by one: the function has no use for symbolic numbers.
+        The parameters that are constants, as text; the guards; and the pattern, None if none can be made.
+    concrete_only : bool
+        Whether each plan is made for its own sizes and parameters: the function does not run with symbolic numbers.
     """
 
-    MOST = 8
+    LIMIT = 8
 
     def __init__(self) -> None:
         self.found: list[tuple[str, Trace, Pattern | None]] = []
-        self.hopeless = False
+        self.concrete_only = False
 
     def call(self, numbers: Values, sizes: Values, use: Callable[[Pattern, Values], T]) -> tuple[bool, T | None]:
-        """Return whether there is an answer for the numbers and sizes of a call, and the answer."""
+        """Return whether a pattern in `found` holds for a call, and ``use(pattern, values)`` of it."""
         values = {**numbers, **sizes}
         for constants, trace, pattern in self.found:
             if constants in ("", repr(numbers)) and trace.holds(values):
@@ -458,24 +458,24 @@ class _Alike:
                     return True, None if pattern is None else use(pattern, values)
                 except (MemoryError, RecursionError):
                     raise
-                except Exception:  # whatever it is, sizes and numbers themselves show whether it is the call's fault
+                except Exception:  # the call with its own values raises errors that the caller made
                     return False, None
         return False, None
 
 
-_alike: dict[tuple, _Alike] = {}
+_pattern_caches: dict[tuple, _PatternCache] = {}
 
 
 def forget() -> None:
     """Drop all plans."""
     plans.forget()
-    _alike.clear()
+    _pattern_caches.clear()
 
 
 on_epoch(forget)
 
 
-def found_for(
+def use_pattern(
     owner: Any,
     attrs: Attrs | None,
     specs: tuple,
@@ -484,35 +484,35 @@ def found_for(
     gpu: int,
     use: Callable[[Pattern, Values], T],
 ) -> T | None:
-    """Return what ``use(pattern, values)`` does of the pattern for a call; None where there can be none.
+    """Return ``use(pattern, values)`` for the pattern of a call; None if none can be made.
 
-    The first pattern has the numbers as constants: they are the faster so, and most never change.  Those that do once are
-    likely to change again.
+    The first pattern holds the parameters as constants: it runs faster, and most parameters never change.  Once one has
+    changed, a pattern for all values is made, because it is likely to change again.
     """
     numbers = numbers_of(owner, attrs) if isinstance(owner, Operator) else {}
     shapes, sizes = _sizes_of(specs)
     without = attrs.replaced(**{n: type(v) for n, v in numbers.items()}) if numbers else attrs  # type: ignore[union-attr]
     key = owner, without, shapes, wanted, is_train, numpy_shape()
-    alike = _alike.get(key) if gpu < 0 else None
-    constants = numbers if alike is None else {}
-    if alike is None and gpu < 0 and (numbers or sizes):
-        alike = keep(_alike, key, _Alike())
-    if alike is None or alike.hopeless or constants.keys() == numbers.keys() | sizes.keys():
+    cache = _pattern_caches.get(key) if gpu < 0 else None
+    constants = numbers if cache is None else {}
+    if cache is None and gpu < 0 and (numbers or sizes):
+        cache = keep(_pattern_caches, key, _PatternCache())
+    if cache is None or cache.concrete_only or constants.keys() == numbers.keys() | sizes.keys():
         return use(_pattern(owner, attrs, specs, wanted, is_train, gpu), {})
-    known, found = alike.call(numbers, sizes, use)
-    if not known and len(alike.found) < _Alike.MOST:
+    known, found = cache.call(numbers, sizes, use)
+    if not known and len(cache.found) < _PatternCache.LIMIT:
         made = _for_any(owner, attrs, specs, wanted, is_train, Trace({} if constants else numbers, sizes))
         if made is not None:
-            alike.found.append((repr(constants) if constants else "", *made))
-            known, found = alike.call(numbers, sizes, use)
+            cache.found.append((repr(constants) if constants else "", *made))
+            known, found = cache.call(numbers, sizes, use)
     if not known:
         found = use(_pattern(owner, attrs, specs, wanted, is_train, gpu), {})
-        alike.hopeless = len(alike.found) < _Alike.MOST  # there is a plan for these sizes and numbers, but none for any
+        cache.concrete_only = len(cache.found) < _PatternCache.LIMIT  # a plan works, a pattern fails
     return found
 
 
 def _sizes_of(specs: tuple) -> tuple[tuple, dict[str, int]]:
-    """Return shapes and types with names of sizes, and these sizes: equal ones have one name, 0 and 1 have none."""
+    """Return `specs` with names for sizes, and the size of each name: equal sizes share a name; 0 and 1 have none."""
     names: dict[int, Any] = {0: 0, 1: 1}
     for d in [d for shape, _ in specs for d in shape]:
         names.setdefault(d, f"_d{len(names)}")
@@ -523,7 +523,7 @@ def _sizes_of(specs: tuple) -> tuple[tuple, dict[str, int]]:
 def _for_any(
     owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool, trace: Trace
 ) -> tuple[Trace, Pattern | None] | None:
-    """Return a pattern that holds for the sizes and numbers of a call, and for others; None where there is none."""
+    """Return a pattern whose sizes, and the parameters in `trace`, are symbolic; None if the function does not run so."""
     names = {d: trace.numbers[name] for name, d in trace.sizes.items()}
     symbolic = tuple([(tuple([names.get(d, d) for d in shape]), code) for shape, code in specs])
     numbers = {n: v for n, v in trace.numbers.items() if n not in trace.sizes}
@@ -534,7 +534,7 @@ def _for_any(
         raise
     except _NoPlan:
         return trace, None
-    except Exception:  # whatever it is, sizes and numbers themselves show whether it is the call's fault
+    except Exception:  # the call with its own values raises errors that the caller made
         return None
 
 
@@ -555,27 +555,27 @@ def _pattern(
 def _pattern_of_call(
     op: Operator, attrs: Attrs, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int, trace: Trace | None
 ) -> Pattern:
-    """Return what a composite becomes: without the outputs that neither a call returns nor a state takes."""
+    """Return the pattern of a composite, without outputs that neither a call returns nor a state takes."""
     total = op.num_outputs(attrs, len(specs))
     read = _read_outputs(op, attrs, len(specs), total)
     names = op.input_names(attrs, len(specs))
     variables = [variable(name) for name in names]
     node = Node(op.pure if op.writes else op, attrs, tuple((v, 0) for v in variables), op.name.lstrip("_"))
 
-    shown = None if len(read) == total else [read.index(k) if k in read else None for k in range(total)]
+    positions = None if len(read) == total else [read.index(k) if k in read else None for k in range(total)]
     n_visible = total if op.writes else op.num_visible_outputs(attrs, len(specs))
     graph = Graph([(node, k) for k in read])
     draws = not specs and not attrs.get("ctx")
     return Pattern(
-        graph, variables, specs, wanted, is_train, lambda: (op.name, names), n_visible, shown, draws, gpu, trace
+        graph, variables, specs, wanted, is_train, lambda: (op.name, names), n_visible, positions, draws, gpu, trace
     )
 
 
 def _read_outputs(op: Operator, attrs: Attrs, n_inputs: int, total: int) -> list[int]:
-    """Return the outputs that somebody can read: those that a call returns, and the new values of states."""
-    if op._gradient is not None:  # its rule may ask for any
+    """Return the outputs that can be read: those that a call returns, and the new values of states."""
+    if op._gradient is not None:  # its rule may read all
         return list(range(total))
     return [*range(op.num_visible_outputs(attrs, n_inputs)), *(k for _, k in op.written_inputs(attrs, n_inputs))]
 
 
-__all__ = ["REFUSED", "Pattern", "Plan", "forget", "found_for", "make_plan", "planned"]
+__all__ = ["REFUSED", "Pattern", "Plan", "forget", "make_plan", "planned", "use_pattern"]

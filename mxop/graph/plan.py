@@ -1,7 +1,7 @@
-"""The memory plan: where each value of a graph lives, found before anything runs.
+"""The memory plan: a home for each value of a graph, chosen before the first run.
 
-Values that live at different times share a buffer; an elementwise result takes the place of an operand that nobody reads
-afterwards; a reshape is another view of its operand.  Results go straight into the arrays that they belong in.
+Values with disjoint lifetimes share a buffer.  An elementwise result overwrites an operand that is not read afterwards.  A
+reshape is a view of its operand.  Results are written straight into the arrays that the caller gave for them.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from .order import early_release
 from .traits import elements_read, is_plain_view
 
 NULL, WRITE, ADD = 0, 1, 3
-#: How many times larger than a value its buffer may be: a small value would keep a large one from taking the place.
-ROOMY = 4
+#: A buffer is at most this many times larger than a value in it, so that small values do not occupy large buffers.
+MAX_OVERSIZE = 4
 
 
 @dataclass
 class Result:
-    """A value that belongs in a given array.
+    """A value to be delivered in a given array.
 
     Attributes
     ----------
     entry : (Node, int)
     array : NDArray or None
-        None while memory is laid out for any arrays that lie in C order.
+        None while memory is planned for any contiguous arrays.
     req : int
         1 to write, 3 to add.
     last : bool
-        Whether it may be written only when all nodes have run, because they read what lies there.
+        Whether it may be written only after all nodes have run: its array overlaps one that they read.
     """
 
     entry: Entry
@@ -47,7 +47,7 @@ class Result:
 
     @property
     def form(self) -> tuple[int, bool, bool]:
-        """What a layout depends on: the request, whether it waits, and whether the array lies in C order."""
+        """What a layout depends on: request, `last`, and whether the array is contiguous."""
         return self.req, self.last, self.array is None or self.array._contiguous
 
 
@@ -61,16 +61,16 @@ class Phase:
 
 @dataclass
 class Home:
-    """Where a value lives.
+    """Where a value is stored.
 
     Attributes
     ----------
     array : NDArray or None
-        An array that is given, or
+        A given array, or None for
     buffer : int
-        a buffer of the plan.
+        the index of a buffer of the plan.
     req : int
-        What the node that makes the value does: write, add, or nothing when nobody reads it.
+        What the node that computes the value does: write, add, or nothing if the value is dead.
     """
 
     array: Any = None
@@ -80,17 +80,17 @@ class Home:
 
 @dataclass(frozen=True)
 class Place:
-    """An array that a value is made in: that of a result, by phase and number, or of a variable.
+    """The given array that a value is computed in: that of a result, or of a variable.
 
     Attributes
     ----------
     of : (int, int) or Node
-    req : int
+        Phase and index of the result, or the variable.
         What the node that makes the value does: write, or add.
     contiguous : bool
-        Whether the array lies in C order.
+        Whether the array is contiguous.
     viewed : bool
-        Whether the value has another shape than the array.
+        Whether the value's shape differs from the array's.
     """
 
     of: Any
@@ -101,20 +101,20 @@ class Place:
 
 @dataclass
 class Layout:
-    """What a plan decides whatever the sizes are.
+    """The part of a plan that does not depend on sizes.
 
     Attributes
     ----------
     phases : list of Phase
-        Nodes in the order in which they run.
+        Nodes in order of execution.
     alias : dict
-        Entries that are another view of an entry.
+        Maps an entry that is a view to the entry that it is a view of.
     places : dict
-        Of entries that are made in given arrays.
+        Of entries that are computed in given arrays.
     copies : list of list of int
-        For each phase which results are copied after its nodes ran.
+        For each phase the indices of results that are copied after its nodes.
     last : dict
-        The step after which each entry is not read any more.
+        For each entry the last step that reads it.
     """
 
     phases: list[Phase]
@@ -124,23 +124,23 @@ class Layout:
     last: dict[Entry, int] = field(default_factory=dict)
 
     def root(self, entry: Entry) -> Entry:
-        """Return the entry whose memory an entry is a view of."""
+        """Return the entry that owns the memory of `entry`."""
         return self.alias.get(entry, entry)
 
     def copied(self, p: int) -> list[Entry]:
-        """Return what is copied after the nodes of a phase ran."""
+        """Return the entries that are copied after the nodes of phase `p`."""
         return [self.phases[p].results[i].entry for i in self.copies[p]]
 
 
 @dataclass
 class Sharing:
-    """The buffers of a layout: which value lives in which one.
+    """The buffers of a layout, and the values in them.
 
     Attributes
     ----------
     homes : dict
     buffers : list of (int, int)
-        Type and number of elements of each.
+        Type code and number of elements of each.
     unshared : int
         Bytes that the values would take without sharing.
     """
@@ -157,20 +157,20 @@ class Plan:
     Attributes
     ----------
     homes : dict
-        Of each entry that a node makes, aliases left out.
+        Of each entry that a node computes, except aliases.
     alias : dict
-        Entries that are another view of an entry.
+        Maps an entry that is a view to the entry that it is a view of.
     copies : list of list of Result
-        For each phase what is copied after its nodes ran.
+        For each phase the results that are copied after its nodes.
     buffers : list of (int, int)
-        Type and number of elements of each buffer.
+        Type code and number of elements of each.
     unshared : int
         Bytes that the values would take without sharing.
     phases : sequence of Phase
     known : Known
-        What the plan was made for.
-    names : Shown, optional
-        How messages name nodes.
+        Shapes and types that the plan was made for.
+    names : NamedNodes, optional
+        Maps nodes to nodes with the names that messages show.
     """
 
     homes: dict[Entry, Home]
@@ -182,8 +182,8 @@ class Plan:
     known: Any
     names: Any = None
 
-    def shown(self) -> Plan:
-        """Return the plan as people see it."""
+    def with_names(self) -> Plan:
+        """Return the plan with nodes as messages name them."""
         if self.names is None:
             return self
         of, entry = self.names, self.names.entry
@@ -199,7 +199,7 @@ class Plan:
         )  # fmt: skip
 
     def root(self, entry: Entry) -> Entry:
-        """Return the entry whose memory an entry is a view of."""
+        """Return the entry that owns the memory of `entry`."""
         return self.alias.get(entry, entry)
 
     @property
@@ -208,7 +208,7 @@ class Plan:
         return sum(dtypes.SIZES[code] * size for code, size in self.buffers)
 
     def carried(self) -> set[int]:
-        """Return the buffers in which one phase leaves values for a later one."""
+        """Return the buffers that hold values between phases."""
         made_in = {node: p for p, phase in enumerate(self.phases) for node in phase.nodes}
         found = set()
         for p, phase in enumerate(self.phases):
@@ -218,7 +218,7 @@ class Plan:
 
 
 def size_of(shape: tuple[int | None, ...]) -> int:
-    """Return the number of elements; what has no size before a run takes no place in a plan."""
+    """Return the number of elements; a dimension that only a run determines counts as 0."""
     size = 1
     for d in shape:
         size *= d or 0
@@ -228,18 +228,18 @@ def size_of(shape: tuple[int | None, ...]) -> int:
 def make_layout(
     phases: Sequence[Phase], known: Known, sizes: Known, strided: Container[Node], share: bool = True
 ) -> Layout:
-    """Return the part of a plan that holds for all sizes with the same answers to what is asked of `known`.
+    """Return the layout for all sizes with the same guards as `known`.
 
-    The phases run in this order, where the last may run again.
+    Phases run in the given order; the last one may run several times.
 
     Parameters
     ----------
     sizes : Known
-        Sizes that the order is good for.
+        Sizes that the order of nodes is chosen for.
     strided : set of Node
-        The variables whose arrays do not lie in C order, so that they cannot be viewed in another shape.
+        Variables whose arrays are not contiguous, so that they have no views of other shapes.
     share : bool
-        Whether buffers are used again; otherwise every value has its own.
+        Whether values share buffers.
     """
     layout = Layout(list(phases))
     made_in = {node: p for p, phase in enumerate(phases) for node in phase.nodes if node.op is not None}
@@ -250,14 +250,14 @@ def make_layout(
             _find_alias(layout, node, delivered, known, written, strided)
     _deliver(layout, made_in)
     if share:
-        _begin_there(layout, made_in, known)
+        _propagate_places(layout, made_in, known)
         layout.phases = [
             Phase(_early(layout, p, made_in, sizes), phase.results) for p, phase in enumerate(layout.phases)
         ]
         _assign_in_place(layout)
     layout.last = _last_uses(layout, made_in)
     if not share:
-        _never_ending(layout.last, phases)
+        _keep_all(layout.last, phases)
     layout.phases = [Phase(phase.nodes, [Result(r.entry) for r in phase.results]) for phase in layout.phases]
     return layout
 
@@ -265,7 +265,7 @@ def make_layout(
 def plan_of(
     layout: Layout, sharing: Sharing, phases: Sequence[Phase], known: Known, arrays: Mapping[Node, Any]
 ) -> Plan:
-    """Return the plan for the arrays of results (in `phases`) and of variables."""
+    """Return the plan for the arrays of variables, and of the results in `phases`."""
     homes = dict(sharing.homes)
     for entry, place in layout.places.items():
         array = arrays[place.of] if isinstance(place.of, Node) else phases[place.of[0]].results[place.of[1]].array
@@ -284,16 +284,14 @@ def _find_alias(
     if node.op is None or node.n_outputs != 1 or (node, 0) in delivered or not node.inputs:
         return
     source = layout.root(node.inputs[0])
-    if (
-        source in delivered or source[0] in strided or source[0] in written
-    ):  # its array may have any strides; it changes
+    if source in delivered or source[0] in strided or source[0] in written:  # any strides are possible; it changes
         return
     if is_plain_view(node, known):
         layout.alias[node, 0] = source
 
 
 def _deliver(layout: Layout, made_in: dict[Node, int]) -> None:
-    """Let nodes write results where they belong; what cannot be is copied afterwards."""
+    """Give results their arrays as places; those that no node can write in place are copied after the phase."""
     readers: Counter[Entry] = Counter()
     for phase in layout.phases:
         readers.update(layout.root(e) for node in phase.nodes for e in node.inputs)
@@ -310,8 +308,8 @@ def _deliver(layout: Layout, made_in: dict[Node, int]) -> None:
         layout.copies.append(copies)
 
 
-def _begin_there(layout: Layout, made_in: dict[Node, int], known: Known) -> None:
-    """Let values be made where what takes their place belongs, or is another view of them."""
+def _propagate_places(layout: Layout, made_in: dict[Node, int], known: Known) -> None:
+    """Give an operand the place of an output that overwrites it or is a view of it."""
     nodes = [node for phase in layout.phases for node in phase.nodes if node.op is not None]
     readers = Counter(layout.root(e) for n in nodes if (n, 0) not in layout.alias for e in elements_read(n))
     readers.update(layout.root(r.entry) for phase in layout.phases for r in phase.results)
@@ -333,15 +331,15 @@ def _begin_there(layout: Layout, made_in: dict[Node, int], known: Known) -> None
 
 
 def _early(layout: Layout, p: int, made_in: dict[Node, int], sizes: Known) -> list[Node]:
-    """Return the nodes of a phase in an order in which memory is given back early."""
+    """Return the nodes of a phase in an order that frees memory early."""
     phases = layout.phases
     nodes = phases[p].nodes
-    if sum(node.op is not None for node in nodes) < 3:  # nothing dies between them
+    if sum(node.op is not None for node in nodes) < 3:  # every order has the same peak
         return list(nodes)
     kept = {layout.root(e) for phase in phases[p + 1 :] for node in phase.nodes for e in node.inputs}
     kept |= {layout.root(e) for later in range(p, len(phases)) for e in layout.copied(later)}
     states = {node.inputs[i][0] for node in nodes for i in node.mutated_inputs()}
-    in_turn: dict[Node, Node] = {}  # what has effects keeps its order
+    in_turn: dict[Node, Node] = {}  # nodes with effects keep their order
     before = None
     for node in nodes:
         if node.op is not None and (node.op.stateful or any(source in states for source, _ in node.inputs)):
@@ -362,7 +360,7 @@ def _early(layout: Layout, p: int, made_in: dict[Node, int], sizes: Known) -> li
 
 
 def _assign_in_place(layout: Layout) -> None:
-    """Let a state's new value be made where the state lies, if nobody reads the old one in between."""
+    """Compute a state's new value in the state's array, if no node in between reads the old one."""
     readers: dict[Entry, list[Node]] = {}
     for phase in layout.phases:
         for node in phase.nodes:
@@ -386,12 +384,12 @@ def _assign_in_place(layout: Layout) -> None:
 
 
 def _end(phases: Sequence[Phase]) -> int:
-    """Return the number of the step behind all others."""
+    """Return a step number after all others."""
     return sum(len(phase.nodes) for phase in phases) + len(phases)
 
 
 def _last_uses(layout: Layout, made_in: dict[Node, int]) -> dict[Entry, int]:
-    """Return the step after which each value is not read any more."""
+    """Return the last step that reads each value."""
     last: dict[Entry, int] = {}
     step = 0
     end = _end(layout.phases)
@@ -399,7 +397,7 @@ def _last_uses(layout: Layout, made_in: dict[Node, int]) -> dict[Entry, int]:
         for node in phase.nodes:
             for entry in elements_read(node):
                 root = layout.root(entry)
-                # a later phase may run again, so it never frees what an earlier one made
+                # a later phase may run again, so values of earlier phases stay alive
                 last[root] = step if made_in.get(root[0]) == p else end
             step += 1
         for entry in layout.copied(p):
@@ -409,22 +407,22 @@ def _last_uses(layout: Layout, made_in: dict[Node, int]) -> dict[Entry, int]:
     return last
 
 
-def _never_ending(last: dict[Entry, int], phases: Sequence[Phase]) -> None:
-    """Let every value live to the end."""
+def _keep_all(last: dict[Entry, int], phases: Sequence[Phase]) -> None:
+    """Keep every value alive to the end."""
     end = _end(phases)
     last.update(dict.fromkeys(last, end))
 
 
 def shared(layout: Layout, known: Known) -> Sharing:
-    """Give every value without a place a buffer, and the buffer to another value when the last reader is done."""
+    """Assign every value without a place to a buffer; a buffer is free again after the last read of its value."""
     found = Sharing()
-    free: dict[int, _Free] = {}  # of each type
+    free: dict[int, _Free] = {}  # by type code
     ending: dict[int, list[Entry]] = {}
     step, last = 0, layout.last
     for phase in layout.phases:
         for node in phase.nodes:
             if node.op is not None and (node, 0) not in layout.alias:
-                taken = _take_place(layout, found, node, step, known)
+                taken = _overwritten_buffers(layout, found, node, step, known)
                 for k in range(node.n_outputs):
                     entry = (node, k)
                     if entry in layout.places:
@@ -438,7 +436,7 @@ def shared(layout: Layout, known: Known) -> Sharing:
                     ending.setdefault(last.get(entry, step), []).append(entry)
                 for entry in list(ending.get(step, ())):
                     if found.homes[entry].buffer in taken.values() and entry[0] is not node:
-                        ending[step].remove(entry)  # it lives on as this node's output
+                        ending[step].remove(entry)  # this node's output lives in its buffer
             _release(found, ending.pop(step, ()), free)
             step += 1
         _release(found, ending.pop(step, ()), free)
@@ -446,8 +444,8 @@ def shared(layout: Layout, known: Known) -> Sharing:
     return found
 
 
-def _take_place(layout: Layout, sharing: Sharing, node: Node, step: int, known: Known) -> dict[int, int]:
-    """Return the buffers of dying operands that a node's outputs can take: ``{output: buffer}``."""
+def _overwritten_buffers(layout: Layout, sharing: Sharing, node: Node, step: int, known: Known) -> dict[int, int]:
+    """Return ``{output: buffer}``: buffers of operands dead after this step, which outputs of `node` overwrite."""
     taken: dict[int, int] = {}
     for k in range(node.n_outputs):
         if (node, k) in layout.places or (node, k) not in layout.last:
@@ -464,34 +462,34 @@ def _take_place(layout: Layout, sharing: Sharing, node: Node, step: int, known: 
 
 
 def _overwritten(layout: Layout, node: Node, k: int) -> Sequence[Entry]:
-    """Return the operands whose place an output may take."""
+    """Return the operands that output `k` may overwrite."""
     if isinstance(node.op, Elementwise):
         return node.inputs  # it reads an element before it writes it
-    if (i := _kept_in_place(node).get(k)) is None:
+    if (i := _in_place_outputs(node).get(k)) is None:
         return ()
     roots = [layout.root(e) for e in node.inputs]
     return [node.inputs[i]] if roots.count(roots[i]) == 1 else []
 
 
-def _kept_in_place(node: Node) -> dict[int, int]:
-    """Return the outputs that need not be written where they lie in an input's place already, and that input."""
+def _in_place_outputs(node: Node) -> dict[int, int]:
+    """Return ``{output: input}`` for the outputs that a user's kernels can leave in the memory of an input."""
     return node.op.takes_place() if node.op.bodies else {}
 
 
 class _Free:
-    """Buffers of one type that nobody needs now, as a stack for each size."""
+    """Free buffers of one type: a stack for each size."""
 
     def __init__(self) -> None:
-        self._sizes: list[int] = []  # sorted, each once: there are many buffers, but few sizes
+        self._sizes: list[int] = []  # sorted and distinct: buffers are many, sizes few
         self._of: dict[int, list[int]] = {}
 
     def __bool__(self) -> bool:
         return bool(self._sizes)
 
     def take(self, size: int) -> int:
-        """Return the buffer that was given back last of the smallest size that is enough, else of the next smaller; or -1."""
+        """Return the last freed buffer of the smallest sufficient size, else of the next smaller size; -1 if none is free."""
         at = bisect_left(self._sizes, size)
-        if at == len(self._sizes) or self._sizes[at] > ROOMY * size:
+        if at == len(self._sizes) or self._sizes[at] > MAX_OVERSIZE * size:
             at -= 1
         if at < 0:
             return -1
@@ -510,7 +508,7 @@ class _Free:
 
 
 def _allocate(sharing: Sharing, free: _Free | None, code: int, size: int) -> int:
-    """Return a free buffer that is not too large, made larger where it is too small, or a new one."""
+    """Return a free buffer, enlarged if it is too small, or a new one."""
     buffer = free.take(size) if free else -1
     if buffer < 0:
         sharing.buffers.append((code, size))
@@ -527,7 +525,7 @@ def _release(sharing: Sharing, entries: Sequence[Entry], free: dict[int, _Free])
 
 
 def phases_of(graph: Graph, n_forward: int) -> tuple[list[Node], list[Node]]:
-    """Return the nodes that the forward outputs need, and the others, in order of execution."""
+    """Return the nodes that the forward outputs need, and the other nodes, in order of execution."""
     if n_forward >= len(graph.outputs):
         return graph.nodes, []
     forward = Graph(graph.outputs[:n_forward]).nodes

@@ -1,4 +1,4 @@
-"""Bodies of loops as pure functions: what they assign is among their outputs."""
+"""Bodies of loops as pure functions, whose outputs include the values that they assign."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Pure(NamedTuple):
     Attributes
     ----------
     graph : Graph
-        Its outputs are those of the body, then the new values of auxiliary states.
+        Outputs of the body, then the new values of auxiliary states.
     states : tuple of int
-        The inputs of the call that those are.
+        The inputs of the call that are these states.
     """
 
     graph: Graph
@@ -28,12 +28,12 @@ class Pure(NamedTuple):
 
     @property
     def n(self) -> int:
-        """How many outputs the body has."""
+        """The number of outputs of the body."""
         return len(self.graph.outputs) - len(self.states)
 
 
 def pure(body: Graph, inner: Sequence[Node], at: Sequence[int], specs: Specs | None = None) -> Pure:
-    """Expand a body, and let the values of assignments be outputs: who comes after an assignment reads the value."""
+    """Return an expanded body with assigned values as outputs; readers after an assignment read its value."""
     n = len(body.outputs)
     graph, _ = expand(body, everything=False, effects=Effects(), specs=specs)
     value: dict[Node, Entry] = {}  # of each assignment

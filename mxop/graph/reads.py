@@ -1,4 +1,4 @@
-"""What operators read: which inputs a node looks into, and which arrays a gradient rule needs again."""
+"""Which inputs an operator reads elements of, and which arrays a gradient rule reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .specs import Specs
 
 
 def unread_inputs(node: Node) -> tuple[int, ...]:
-    """Return the positions of inputs of which an operator looks at nothing but shape and type."""
+    """Return the positions of inputs of which an operator reads only shape and type."""
     op = node.op
     if isinstance(op, Elementwise):
         return _unmentioned(op.formula(node.attrs, len(node.inputs)).roots, len(node.inputs))
@@ -31,10 +31,10 @@ def _unmentioned(roots: tuple[Expr, ...], n_inputs: int) -> tuple[int, ...]:
 def rule_reads(
     op: Operator, attrs: Attrs, n_inputs: int, n_outputs: int, given: tuple | None
 ) -> RuleReads | str | None:
-    """Return the inputs and outputs of a call whose elements the gradient rule reads; None where it cannot be told.
+    """Return the inputs and outputs of a call whose elements the gradient rule reads; None if it cannot be determined.
 
-    The rule is applied to variables: what it calls is then seen, and what of that looks into the variables.  `given` are shape
-    and type of inputs and outputs; without it, `ASKS` is returned for a rule that asks for one.
+    The rule is applied to variables, and the nodes that it adds are analysed.  `given` are shapes and types of inputs and
+    outputs; without them, `ASKS` is returned for a rule that reads any.
     """
     heads = [variable(f"head{k}") for k in range(n_outputs)]
     inputs = [variable(f"input{k}") for k in range(n_inputs)]
@@ -53,7 +53,7 @@ def rule_reads(
         graph, _ = expand(Graph([g.entry for g in grads or () if g is not None]), specs=specs)
     except UnknownShapeError:
         return ASKS
-    except (MXNetError, AttributeError, TypeError, ValueError, IndexError):  # it looks at its arrays, or fails: later
+    except (MXNetError, AttributeError, TypeError, ValueError, IndexError):  # reads elements, or fails
         return None
     read = {source for source, _ in graph.outputs}  # a gradient may be an array itself
     for node in graph.nodes:

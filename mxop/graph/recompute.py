@@ -1,7 +1,7 @@
-"""Recomputation: backward computes cheap forward values again instead of reading them from memory.
+"""Recomputation: backward recomputes cheap forward values instead of reading them from memory.
 
-A value of a few additions costs less to compute, inside a fused formula that has its operands in registers, than to store
-and load.  Values with costly parts (exp, tanh...) are kept.
+In a fused formula, whose operands are in registers, a value of a few additions costs less to compute than to store and load.
+Values with costly parts (exp, tanh...) are kept.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .ir import Entry, Graph, Node
 from .rewrite import Moved, rebuilt
 from .traits import elements_read, states_of
 
-#: Longest computation that is repeated, in calls of primitives.
+#: Most calls of primitives that are recomputed in backward.
 MAX_COST = 24
-#: The same, where it is repeated in another region.
+#: Most calls of primitives that another region recomputes.
 MAX_CHEAP = 8
-#: How many times smaller an operand is that is kept, whatever it was computed of.
+#: An operand at least this many times smaller than the result is kept at no cost.
 SMALL = 8
 
 
@@ -40,7 +40,7 @@ def recompute(graph: Graph, n_forward: int, known: Known) -> Graph:
     forward = Graph(heads).nodes
     is_forward = set(forward)
     backward = [node for node in graph.nodes if node not in is_forward]
-    elementwise_only: dict[Entry, bool] = {}  # forward values that backward reads: whether only what fuses does
+    elementwise_only: dict[Entry, bool] = {}  # forward values that backward reads: whether all readers can be fused
     for node in backward:
         fuses = isinstance(node.op, Elementwise) and not seeks_equals(node, known)
         for entry in node.inputs:
@@ -48,7 +48,7 @@ def recompute(graph: Graph, n_forward: int, known: Known) -> Graph:
                 elementwise_only[entry] = elementwise_only.get(entry, True) and fuses
     kept = {*graph.outputs, *(e for e, only in elementwise_only.items() if not only)}
     states = states_of(graph)
-    again = [node for node in forward if not any(n in states for n, _ in node.inputs)]  # states are other ones later
+    again = [node for node in forward if not any(n in states for n, _ in node.inputs)]  # states may change
     costs = _costs(again, kept, set(elementwise_only), known)
     copies = _copies(forward, set(elementwise_only) - kept, kept, costs, known)
     moved: Moved = dict(copies)
@@ -61,22 +61,22 @@ def recompute(graph: Graph, n_forward: int, known: Known) -> Graph:
     return Graph([*heads, *(e if e in copies else moved.get(e, e) for e in graph.outputs[n_forward:])])
 
 
-def computed_again(
+def recompute_per_region(
     graph: Graph, regions: Sequence[Sequence[Node]], repeats: Set[Node], known: Known, phase: Callable[[Node], Any]
 ) -> Graph:
-    """Return the graph with a copy, for each region that reads it, of what another makes cheaply of an array in memory.
+    """Return the graph in which each region recomputes cheap values of other regions that depend on one array in memory.
 
-    It then is not stored at all, and the other reads the array.
+    Such a value is never stored; regions read the array instead.
 
     Parameters
     ----------
     repeats : set of Node
-        Those that give a smaller value to more elements, and do nothing else.
+        Nodes that only broadcast a smaller value.
     phase : callable
-        What another phase reads is left to :func:`recompute`.
+        Phase of a node; values that another phase reads are left to :func:`recompute`.
     """
     region = {node: i for i, nodes in enumerate(regions) for node in nodes}
-    possible = _made_of_one(graph, region, repeats, known)
+    possible = _cheap_values(graph, region, repeats, known)
     readers: dict[Entry, set[int]] = {e: set() for e in possible}
     for node in graph.nodes:
         for entry in node.below():
@@ -90,7 +90,7 @@ def computed_again(
     copies: dict[tuple[Node, int], Node] = {}
 
     def inputs_for(node: Node, mine: int, first: Set[Entry]) -> Moved:
-        """Return where a region finds what a node reads: in copies, of what is wanted and of what that is made of."""
+        """Return replacements for the inputs of a node in region `mine`: copies of `first` entries of other regions."""
         return {(n, k): (copied(n, mine), k) for n, k in node.inputs if (n, k) in first and region[n] != mine}
 
     def copied(node: Node, mine: int) -> Node:
@@ -109,10 +109,10 @@ def computed_again(
     return Graph([moved.get(e, e) for e in graph.outputs])
 
 
-def _made_of_one(
+def _cheap_values(
     graph: Graph, region: Mapping[Node, int], repeats: Set[Node], known: Known
 ) -> dict[Entry, tuple[set[Entry], int]]:
-    """Return the values that are made cheaply of at most one array that no region makes: of which, and at what cost."""
+    """Return, for values cheaply computed from at most one large array that no region makes, that array and the cost."""
     states = states_of(graph)
     found: dict[Entry, tuple[set[Entry], int]] = {}
     for node in graph.nodes:
@@ -138,7 +138,7 @@ def _made_of_one(
 
 
 def _costs(forward: list[Node], kept: set[Entry], wanted: set[Entry], known: Known) -> dict[Node, int]:
-    """Return what it costs to compute nodes again from values that are there anyway; others are left out."""
+    """Return the cost of recomputing nodes from values that are kept; nodes that cost more are left out."""
     costs: dict[Node, int] = {}
     for node in forward:
         if not _cheap(node, known):
@@ -170,7 +170,7 @@ def _cheap(node: Node, known: Known) -> bool:
 
 
 def _is_small(entry: Entry, node: Node, known: Known) -> bool:
-    """Tell whether an operand, as a number for each row is, costs nothing to keep beside what is computed of it."""
+    """Return whether an operand, such as a scalar for each row, is small enough to keep beside the result of its node."""
     return prod(known.shape(entry)) * SMALL <= prod(known.shape((node, 0)))
 
 
@@ -181,13 +181,13 @@ def calls_of(roots: tuple[Expr, ...]) -> int:
 
 @lru_cache(4096)
 def weight(roots: tuple[Expr, ...]) -> tuple[int, bool]:
-    """Return the number of calls of primitives in formulas, and whether one of them is costly."""
+    """Return the number of calls of primitives in formulas, and whether a costly one is among them."""
     calls = [n for n in walk(roots) if n.args]
     return len(calls), any(TABLE[n.label].costly for n in calls)
 
 
 def _copies(forward: list[Node], wanted: set[Entry], kept: set[Entry], costs: dict[Node, int], known: Known) -> Moved:
-    """Copy the nodes of the wanted entries, and what they are computed from."""
+    """Return replacements for the wanted entries: copies of their nodes, and of the nodes that these need."""
     needed = {node for node, _ in wanted if node in costs}
     for node in reversed(forward):
         if node in needed:

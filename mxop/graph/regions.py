@@ -1,7 +1,7 @@
-"""Connected parts of a graph that can be run as one.
+"""Connected regions of a graph that can run as one node.
 
-In a *convex* region, no path leaves and comes back.  Its nodes lie at one level: the level grows along every edge that
-leaves a region, and nowhere falls, so regions can be run one after the other.
+No path leaves a *convex* region and enters it again.  All its nodes have one level.  Levels never fall along an edge, and rise
+along each edge that leaves a region, so regions can run one after another.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ Unit = Sequence[Node]
 
 
 def convex_regions(graph: Graph, kind: Kinds) -> list[list[Node]]:
-    """Return the connected nodes of one kind that no path leaves and enters again.
+    """Return the convex regions: connected nodes of one kind.
 
     Parameters
     ----------
     kind : dict of Node to hashable
-        None for nodes that belong to no region.
+        The kind of each node; None for nodes that are in no region.
     """
     level = _levels(graph, kind)
     return connected(graph, kind, lambda above, below: level[above] == level[below])
@@ -31,7 +31,7 @@ def convex_regions(graph: Graph, kind: Kinds) -> list[list[Node]]:
 def connected(
     graph: Graph, kind: dict[Node, Hashable], together: Callable[[Node, Node], bool] = lambda above, below: True
 ) -> list[list[Node]]:
-    """Return the nodes of one kind that are connected by edges for which ``together(node, input)`` holds."""
+    """Return the components of nodes of one kind, connected by edges for which ``together(node, input)`` holds."""
     parent = {node: node for node in graph.nodes}
 
     def root(node: Node) -> Node:
@@ -54,18 +54,18 @@ def connected(
 
 
 def _levels(graph: Graph, kind: Kinds) -> dict[Node, int]:
-    """Return a level for each node: higher along edges that leave a region, equal or higher along all others."""
+    """Return a level for each node that rises along edges that leave a region, and falls along none."""
     level: dict[Node, int] = {}
     for node in graph.nodes:
         mine, here = kind[node], 0
         for source, _ in node.below():
             here = max(here, level[source] + (kind[source] is not None and kind[source] != mine))
         level[node] = here
-    latest: dict[Node, int] = {}  # at which the first reader wants a node
-    joined: dict[Node, int] = {}  # the lowest level of a reader of its kind
+    latest: dict[Node, int] = {}  # the highest level that the readers of a node allow
+    joined: dict[Node, int] = {}  # the lowest level of its readers of the same kind
     for node in reversed(graph.nodes):
         if node in joined and level[node] < latest[node] == joined[node]:
-            level[node] = joined[node]  # wait for a reader of the same kind, where that delays nobody
+            level[node] = joined[node]  # join a reader of the same kind, if no reader is delayed
         mine, here = kind[node], level[node]
         for source, _ in node.below():
             if mine is None or kind[source] != mine:
@@ -77,31 +77,31 @@ def _levels(graph: Graph, kind: Kinds) -> dict[Node, int]:
 
 
 def in_order(graph: Graph, units: Sequence[Unit]) -> list[Unit]:
-    """Return units, and all other nodes as units of one, in an order of execution."""
-    whole, needs, heads = _as_units(graph, units)
-    return [whole[i] for i in topological(heads, needs)]
+    """Return units, with all other nodes as units of one node, in an order of execution."""
+    every, needs, heads = _as_units(graph, units)
+    return [every[i] for i in topological(heads, needs)]
 
 
 def _as_units(graph: Graph, units: Sequence[Unit]) -> tuple[list[Unit], Callable[[int], list[int]], list[int]]:
-    whole: list[Unit] = [*units]
-    unit_of = {node: i for i, unit in enumerate(whole) for node in unit}
+    every: list[Unit] = [*units]
+    unit_of = {node: i for i, unit in enumerate(every) for node in unit}
     for node in graph.nodes:
         if node not in unit_of:
-            unit_of[node] = len(whole)
-            whole.append((node,))
+            unit_of[node] = len(every)
+            every.append((node,))
 
     def needs(i: int) -> list[int]:
-        return [unit_of[n] for node in whole[i] for n in node.needs() if unit_of[n] != i]
+        return [unit_of[n] for node in every[i] for n in node.needs() if unit_of[n] != i]
 
-    return whole, needs, [unit_of[n] for n, _ in graph.outputs]
+    return every, needs, [unit_of[n] for n, _ in graph.outputs]
 
 
 def cycle(graph: Graph, units: Sequence[Unit]) -> list[Node] | None:
-    """Return the nodes along a cycle that would come of running units as one, or None.
+    """Return the nodes along a cycle that arises if each unit runs as one node; None if none does.
 
     The first and the last node belong to one unit; each node needs the one before it, directly or through its unit.
     """
-    whole, needs, heads = _as_units(graph, units)
+    every, needs, heads = _as_units(graph, units)
     done: set[int] = set()
     for head in heads:
         if head in done:
@@ -115,7 +115,7 @@ def cycle(graph: Graph, units: Sequence[Unit]) -> list[Node] | None:
                 on_path.pop(i, None)
                 path.pop()
             elif found in on_path:
-                return _along([whole[u] for u, _ in path[on_path[found] :]])
+                return _along([every[u] for u, _ in path[on_path[found] :]])
             else:
                 on_path[found] = len(path)
                 path.append((found, iter(needs(found))))
@@ -123,7 +123,7 @@ def cycle(graph: Graph, units: Sequence[Unit]) -> list[Node] | None:
 
 
 def _along(units: list[Unit]) -> list[Node]:
-    """Return a path of nodes through units, each of which needs the next one and the last one the first."""
+    """Return a path of nodes through `units`, each of which needs the next unit, and the last one the first."""
     order = [*units, units[0]][::-1]
     path: list[Node] = []
     for below, above in pairwise(order):

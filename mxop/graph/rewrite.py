@@ -1,4 +1,4 @@
-"""Rebuild a graph node by node: the one loop behind every pass."""
+"""Rebuilds graphs node by node: the loop behind every pass."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ def rewrite(
     known: Known | None = None,
     given: Moved | None = None,
 ) -> tuple[Graph, Moved]:
-    """Return a graph with nodes exchanged; the old one stays as it is, and is returned when nothing was.
+    """Return a graph with nodes replaced, or the graph itself if none was; its nodes are not changed.
 
     Parameters
     ----------
     replace : callable
-        Gets each operator node, after its inputs were exchanged, and returns an entry for each of its outputs, or None to
-        keep it.
+        Receives each operator node, after its inputs were replaced; returns an entry for each of its outputs, or None to keep
+        the node.
     known : Known, optional
         Shapes and types; those of rebuilt nodes are added.
     given : dict, optional
-        Where entries go, whatever becomes of their nodes.
+        Replacements of entries, which take precedence.
 
     Returns
     -------
     graph : Graph
     moved : dict
-        Where each entry that changed went.
+        Maps changed entries to new ones.
     """
     moved: Moved = dict(given or {})
     for node in graph.nodes:
@@ -51,22 +51,22 @@ def rewrite(
 
 
 def exchanged(graph: Graph, values: Moved) -> Graph:
-    """Return a graph with entries exchanged; a node goes where all of its outputs do."""
+    """Return a graph with entries replaced; control dependencies follow them."""
     return rewrite(graph, lambda node: None, given=values)[0]
 
 
 def rebuilt(node: Node, moved: Moved, controls: dict[Node, Node] | None = None) -> Node:
-    """Return the node with its inputs, and what it runs after, exchanged: the node itself when nothing was.
+    """Return the node with its inputs and control dependencies replaced; the node itself if none was.
 
     Parameters
     ----------
     controls : dict, optional
-        Nodes that others stand for, beside those of which an output moved.
+        Replacements of nodes for control dependencies, in addition to `moved`.
     """
     control = node.control
     if control:
         after = {_moved_node(n, moved, controls or {}): n for n in control}
-        control = tuple([new for new, n in after.items() if new is n or new.op is not None])  # a variable is there
+        control = tuple([new for new, n in after.items() if new is n or new.op is not None])  # variables need no order
     for entry in node.inputs:
         if entry in moved:
             break
@@ -81,14 +81,14 @@ def _moved_node(node: Node, moved: Moved, controls: dict[Node, Node]) -> Node:
 
 
 def adopt(entries: Iterable[Entry], node: Node, known: Known) -> list[Entry]:
-    """Return entries that a pass built in place of a node, over copies that point at the node's source.
+    """Return the entries with which a pass replaces a node, as copies that have the node's source.
 
     The outermost new node keeps the name of `node`, so that outputs keep theirs.  Shapes and types are added to `known`.
 
     Raises
     ------
     OpValueError
-        When the pass brought a variable that the graph does not have.
+        If the pass used a variable that the graph does not have.
     """
     entries = list(entries)
     copies: dict[Node, Node] = {}

@@ -1,4 +1,4 @@
-"""What an explanation consists of: calls, values, buffers."""
+"""The parts of an explanation: calls, values, buffers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Value:
     shape : tuple of int
     dtype : str
     nbytes : int
-        What reading (or writing) it moves; what is added to its array is read, too.
+        Bytes moved by reading or writing it; a value that is added to its array is read and written.
     place : str
         ``buffer 3``, ``argument x``, ``output y``, ``gradient of x``...
     """
@@ -44,21 +44,21 @@ class Row:
     Attributes
     ----------
     step : int
-        Its place in the schedule, counted through forward and backward.
+        Position in the schedule, counted through forward and backward.
     phase : {'forward', 'backward'}
     kind : {'fused', 'strip', 'operator', 'copy'}
-        A strip goes through several reductions and formulas, a few rows at a time.
+        A strip is a row kernel: several reductions and formulas, applied to a few rows at a time.
     operator : str
-        The operator; of a fused group all of them, in order.
+        The operator; for a fused group the operators of its members.
     members : list of str
-        The nodes that it computes.
+        The names of the nodes that it computes.
     formula : list of str
         Lines ``result = formula``.
     inputs, outputs : list of Value
     made_at : str or None
         File and line of the user's code.
     measured : float or None
-        The median of the seconds that it took here; None unless ``explain(measure=True)``.
+        The median seconds measured; None unless ``explain(measure=True)``.
     """
 
     step: int
@@ -79,22 +79,22 @@ class Row:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the call moves: every input read once, every output written once."""
+        """Bytes that the call moves, if every input is read once and every output written once."""
         return sum(v.nbytes for v in (*self.inputs, *self.outputs))
 
     @property
     def seconds(self) -> float:
-        """The time that moving these bytes takes at least, at the speed of a copy that was measured here."""
+        """The least time that moving these bytes takes, at the measured bandwidth of a copy."""
         return self.nbytes / copy_bandwidth(self.context, self.nbytes)
 
     @property
     def ratio(self) -> float | None:
-        """How many times that floor it took; None for what was not measured, or moves nothing."""
+        """The measured time divided by `seconds`; None if not measured, or if no bytes are moved."""
         return self.measured / self.seconds if self.measured is not None and self.nbytes else None
 
     @property
     def source(self) -> str | None:
-        """The program that computes the call on the CPU; None for an operator with a function of its own."""
+        """The CPU program of the call; None for an operator with a function of its own."""
         if self._node is None:
             return str(self._call.source) if hasattr(self._call, "source") else None
         return program_of(self._node, self._call, self._known)  # type: ignore[arg-type]
@@ -118,7 +118,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Tenant:
-    """A value in a buffer, from the step that makes it to the last one that reads it."""
+    """A value in a buffer, from the step that computes it to its last reader."""
 
     name: str
     first: int
@@ -128,7 +128,7 @@ class Tenant:
 
 @dataclass(frozen=True)
 class Buffer:
-    """Memory of the plan, and the values that live in it, one after the other."""
+    """A buffer of the plan, with the values that it holds one after another."""
 
     number: int
     dtype: str
@@ -137,7 +137,7 @@ class Buffer:
 
 
 def bytes_text(n: int) -> str:
-    """Write a number of bytes for people."""
+    """Return a number of bytes as text with a unit."""
     for unit in ("B", "KB", "MB"):
         if n < 1000:
             return f"{n:.3g} {unit}"
@@ -146,7 +146,7 @@ def bytes_text(n: int) -> str:
 
 
 def time_text(seconds: float) -> str:
-    """Write a duration for people."""
+    """Return a duration as text with a unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"

@@ -1,8 +1,8 @@
-"""What a node does to rows: a formula on all their elements, or a reduction of each row.
+"""Row steps: a node as a formula on the elements of rows, or as a reduction of each row.
 
-Rows are leading dimensions of a shape, or of the shape turned: with an axis from the middle, the channels of images, put first.
-Beside formulas and reductions, gradients are made of operators that do the same by another name: ``_unbroadcast`` may be a sum
-of each row, ``_broadcast_reduced`` gives a number of each row to all its elements, which is a formula that reads it.
+Rows are the leading dimensions of a shape, or of a permuted shape, as when the channels of images are put first.  Operators of
+gradients are row steps too: ``_unbroadcast`` can be a sum of each row, and ``_broadcast_reduced``, which repeats a value
+of each row for its elements, is a formula.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from .infer import Known
 from .ir import Entry, Graph, Node
 from .traits import strided
 
-#: Fewest rows that are worth it, most bytes of one row of one array, and fewest elements of a part of a row that is turned.
-#: Rows that no cache holds are read again for each stage, but what is between stages of formulas is never written.
+#: Fewest rows, most bytes of one row of one array, and fewest elements of a contiguous part of a permuted row.  Rows larger
+#: than the caches are read again for each stage, but values between stages of formulas are never written to memory.
 FEWEST_ROWS, LONGEST_ROW, SHORTEST_PART = 16, 16 << 20, 32
-#: Shortest and longest rows that are added up; these are sums in float64, which a cache should hold.
+#: Least and most elements of rows that are added up: their sums, in float64, should fit in a cache.
 SHORTEST_SUMS, LONGEST_SUMS = 64, 16384
-#: Fewest rows that keep a GPU busy, and elements of which all that counts is how many kernels there are.
+#: Fewest rows that occupy a GPU; for at most so many elements only the number of kernels matters.
 FEWEST_ON_GPU, SMALL = 256, 1 << 16
 
 Shape = tuple[int, ...]
@@ -33,7 +33,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """How shapes are seen: those of as many dimensions as `order` has with their dimensions in that order."""
+    """A permutation of axes, applied to shapes of as many dimensions as `order` has; other shapes stay as they are."""
 
     order: Shape = ()
 
@@ -41,11 +41,11 @@ class Turn:
         return tuple([shape[i] for i in self.order]) if len(shape) == len(self.order) else shape
 
     def back(self, shape: Shape) -> Shape:
-        """Return the shape that is seen as `shape`, of as many dimensions as the order."""
+        """Return the shape whose permutation is `shape`."""
         return tuple([d for _, d in sorted(zip(self.order, shape, strict=True))])
 
 
-AS_THEY_ARE = Turn()
+IDENTITY = Turn()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class Read:
     ----------
     entry : (Node, int)
     shape : tuple of int
-        That of the entry, with dimensions of size 1 added or left out, so that it has those of the step's space, or 1; turned
-        after that.
+        The entry's shape with dimensions of size 1 added or removed, so that each dimension is that of the step's space or 1;
+        then permuted.
     """
 
     entry: Entry
@@ -66,25 +66,25 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a node does to rows.
+    """A node as a formula or reduction over rows.
 
     Attributes
     ----------
     reads : tuple of Read
     roots : tuple of Expr
-        Formulas over the elements that are read, ``input_(i)`` for each.
+        Formulas; ``input_(i)`` is an element of read `i`.
     space : tuple of int
-        What is gone through: of a formula, the shape of the results.
+        The iteration space; for a formula the shape of the results.
     rows : tuple of int, optional
-        Of a reduction, the leading dimensions that it keeps.  It has these in the next attributes too:
+        For a reduction, the leading dimensions that it keeps.  The attributes below are set for reductions only.
     combine : str, optional
         How the elements of a row are combined.
     final : Expr, optional
-        What is made of the combined value, ``input_(0)``; of `columns`, outside of the strip.
+        The formula of the result, where ``input_(0)`` is the combined value; for `columns`, computed outside of the row kernel.
     wide : bool
-        Whether this is computed in float64.
+        Whether the reduction is computed in float64.
     columns : bool
-        Whether the rows are added up instead, element by element.
+        Whether the rows are added to each other instead, element by element.
     """
 
     reads: tuple[Read, ...]
@@ -98,21 +98,21 @@ class Step:
 
     @property
     def only_reads(self) -> bool:
-        """Whether this gives what it reads another shape, or to more elements, and does nothing else."""
+        """Whether this is a copy with another shape, reshaped or broadcast."""
         return self.combine is None and len(self.roots) == 1 and self.roots[0] is input_(0)
 
     @property
     def repeats(self) -> bool:
-        """Whether this gives what it reads to more elements, and does nothing else."""
+        """Whether this only broadcasts its operand to more elements."""
         return self.only_reads and prod(self.reads[0].shape) != prod(self.space)
 
     @property
     def only_reshapes(self) -> bool:
-        """Whether this gives what it reads another shape, and does nothing else."""
+        """Whether this only reshapes its operand."""
         return self.only_reads and not self.repeats
 
     def through_views(self, steps: Mapping[Node, Step]) -> Step:
-        """Return a step that does not read the results of views, but what they are views of."""
+        """Return the step with each read of a view replaced by a read of its operand."""
         reads = tuple([_source(r, steps.get(r.entry[0])) for r in self.reads])
         return self if reads == self.reads else replace(self, reads=reads)
 
@@ -120,15 +120,15 @@ class Step:
 def _source(read: Read, step: Step | None) -> Read:
     if step is None or not step.only_reads:
         return read
-    origin = step.reads[0]  # the others, if any, are not in the formula
+    origin = step.reads[0]  # the formula uses no other
     missing = (1,) * (len(read.shape) - len(step.space))
     return Read(origin.entry, missing + origin.shape) if read.shape == missing + step.space else read
 
 
 def turns(graph: Graph, known: Known) -> list[Turn]:
-    """Return how to see shapes, so that reductions of a graph are reductions of rows; first as they are."""
-    found = {AS_THEY_ARE: None}
-    for node in graph.nodes if known.on_cpu else ():  # a GPU has more room for threads than there are channels
+    """Return the permutations under which reductions of a graph reduce rows; the identity first."""
+    found = {IDENTITY: None}
+    for node in graph.nodes if known.on_cpu else ():  # channels are too few for a GPU's threads
         kept = _kept(node, known)
         if kept is not None and len(kept) == 1 and kept[0] > 0:
             (axis,), shape = kept, known.shape(node.inputs[0])
@@ -138,7 +138,7 @@ def turns(graph: Graph, known: Known) -> list[Turn]:
 
 
 def _kept(node: Node, known: Known) -> Shape | None:
-    """Return the axes that a reduction keeps; None for what is no reduction."""
+    """Return the axes that a reduction keeps; None for other nodes."""
     if isinstance(node.op, Reduction):
         rank = len(known.shape(node.inputs[0]))
         axes = node.op.axes(node.attrs, rank)
@@ -151,7 +151,7 @@ def _kept(node: Node, known: Known) -> Shape | None:
 
 
 def reduces_rows(node: Node, known: Known, turn: Turn) -> bool:
-    """Tell whether a node reduces each row: without one, no other step matters."""
+    """Return whether a node reduces each row; a graph without such nodes has no row kernels."""
     if isinstance(node.op, Reduction) or (node.op is not None and node.op.name == "_unbroadcast"):
         step = step_of(node, known, turn)
         return step is not None and step.combine is not None
@@ -159,7 +159,7 @@ def reduces_rows(node: Node, known: Known, turn: Turn) -> bool:
 
 
 def step_of(node: Node, known: Known, turn: Turn) -> Step | None:
-    """Return what a node does to rows; None when it is nothing of the kind, or not computed in one type of real numbers."""
+    """Return the row step of a node; None if it has none, or its operands and results are not of one float type."""
     op = node.op
     if op is None or not node.inputs or node.control or op.stateful:
         return None
@@ -181,14 +181,14 @@ def step_of(node: Node, known: Known, turn: Turn) -> Step | None:
 
 def _formula(node: Node, known: Known, turn: Turn) -> Step | None:
     roots = specialised(node, known)
-    if roots is None or seeks_equals(node, known) or keys_of(roots):  # an element of a row has another index
+    if roots is None or seeks_equals(node, known) or keys_of(roots):  # draws use indices of the full array
         return None
     space = known.shape((node, 0))
     return Step(tuple([_broadcast(e, known.shape(e), space, turn) for e in node.inputs]), roots, turn(space))
 
 
 def _broadcast(entry: Entry, shape: Shape, space: Shape, turn: Turn) -> Read:
-    """Return a read as broadcasting has it: dimensions are aligned at the end."""
+    """Return a read aligned to `space` at the last dimension, as broadcasting does."""
     return Read(entry, turn((1,) * (len(space) - len(shape)) + shape))
 
 
@@ -210,7 +210,7 @@ def _reduction(node: Node, known: Known, turn: Turn) -> Step | None:
 
 
 def _unbroadcast(node: Node, known: Known, turn: Turn) -> Step | None:
-    """Return the sum of each row, or of all, which the gradient of a number for each row, or of a row for all, is."""
+    """Return the sum of each row, or of all rows: the gradient of a scalar broadcast to its row, or of a row to all rows."""
     space, kept = turn(known.shape(node.inputs[0])), turn(known.shape((node, 0)))
     n = next((i for i, (a, b) in enumerate(zip(space, kept, strict=False)) if a != b), len(space))
     if len(space) == len(kept) and all(d == 1 for d in kept[n:]):
@@ -223,13 +223,13 @@ def _unbroadcast(node: Node, known: Known, turn: Turn) -> Step | None:
 def _columns(
     node: Node, known: Known, turn: Turn, n: int, roots: tuple[Expr, ...], divided: bool = False
 ) -> Step | None:
-    """Return a sum, or mean, over the first `n` dimensions, if there are enough rows, and these are neither short nor long."""
+    """Return a sum or mean over the first `n` dimensions; None if rows are too few, too short or too long."""
     space = known.shape(node.inputs[0])
     final = input_(0) / leaf_of(prod(space[:n])) if divided else None
     while n and space[n - 1] == 1:
         n -= 1
     enough = prod(space[:n]) >= FEWEST_ROWS and SHORTEST_SUMS <= prod(space[n:]) <= LONGEST_SUMS
-    if not enough or turn != AS_THEY_ARE or not known.on_cpu:
+    if not enough or turn != IDENTITY or not known.on_cpu:
         return None
     if known.dtype(node.inputs[0]) not in (dtypes.FLOAT32, dtypes.FLOAT64):
         return None
@@ -237,8 +237,8 @@ def _columns(
 
 
 def runs_on_gpu(rows: int, space: Shape, turn: Turn) -> bool:
-    """Tell whether a GPU has a strip of so many rows, by which it goes through as many elements as `space` has."""
-    return turn == AS_THEY_ARE and (rows >= FEWEST_ON_GPU or prod(space) <= SMALL)
+    """Return whether row kernels run on a GPU for this many rows, over as many elements as `space` has."""
+    return turn == IDENTITY and (rows >= FEWEST_ON_GPU or prod(space) <= SMALL)
 
 
 def _of_rows(
@@ -251,9 +251,9 @@ def _of_rows(
     final: Expr | None = None,
     wide: bool = False,
 ) -> Step | None:
-    """Return a reduction that keeps the first `n` dimensions, if there are enough rows, and not too long ones."""
+    """Return a reduction that keeps the first `n` dimensions; None if rows are too few or too long."""
     space = turn(known.shape(node.inputs[0]))
-    while n and space[n - 1] == 1:  # it makes no difference which of the dimensions of size 1 are rows'
+    while n and space[n - 1] == 1:  # dimensions of size 1 count as part of a row
         n -= 1
     rows, row = prod(space[:n]), prod(space[n:])
     enough = rows >= FEWEST_ROWS if known.on_cpu else runs_on_gpu(rows, space, turn)
@@ -263,7 +263,7 @@ def _of_rows(
 
 
 def _divided(node: Node, known: Known, turn: Turn) -> Step | None:
-    """Return what divides by the number of elements that a mean is made of, which is a constant."""
+    """Return the step of ``_divide_by_count``: a division by a constant, the number of elements in a mean."""
     if node.op.name != "_divide_by_count":  # type: ignore[union-attr]
         return None
     space, like = known.shape(node.inputs[0]), known.shape(node.inputs[1])
@@ -273,7 +273,7 @@ def _divided(node: Node, known: Known, turn: Turn) -> Step | None:
 
 
 def _view(node: Node, known: Known, turn: Turn) -> Step | None:
-    """Return a view that only adds and leaves out dimensions of size 1, and repeats along such, as a formula that reads."""
+    """Return the step of a view that only adds or removes dimensions of size 1 and broadcasts along such; None for others."""
     shapes = tuple([known.shape(e) for e in node.inputs])
     before = contiguous_strides(shapes[0])
     space, strides, offset = strided(node.op, node.attrs, shapes, before)  # type: ignore[arg-type]
@@ -286,5 +286,5 @@ def _view(node: Node, known: Known, turn: Turn) -> Step | None:
 
 
 def _longer(shape: Shape, strides: Shape) -> list[tuple[int, int]]:
-    """Return the dimensions that are longer than 1, with their strides."""
+    """Return the dimensions longer than 1, with their strides."""
     return [(d, s) for d, s in zip(shape, strides, strict=True) if d != 1]

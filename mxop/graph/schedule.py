@@ -1,4 +1,4 @@
-"""From a plan to prepared calls: the only place that allocates what an executor computes with."""
+"""Schedules: lists of prepared calls made from a plan.  Only this module allocates the arrays of an executor."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from .._core import core
 from ..opdef import External, contiguous_strides, registry
-from ..opdef.symbolic import no_questions
+from ..opdef.symbolic import no_new_guards
 from ..support import dtypes
 from ..support.errors import MXNetError, fitting, translated
 from .assignment import Assign
@@ -20,18 +20,18 @@ from .plan import WRITE, Layout, Phase, Plan, Result, Sharing, make_layout, plan
 from .rowwise import Turn
 from .stages import Strip
 
-_NAMES = ("Executor.forward", "Executor.backward")  # of the schedules, for the profiler
+_NAMES = ("Executor.forward", "Executor.backward")  # names of the schedules in profiles
 
 
 class Arena:
-    """Buffers that the schedules of one executor share: they never run at the same time."""
+    """Buffers that the schedules of an executor share, which never run at the same time."""
 
     def __init__(self, like: Any = None):
-        self.like = like  # an array on the device to allocate on; None: the CPU
+        self.like = like  # an array on the device to allocate on; None for the CPU
         self.arrays: dict[int, list[Any]] = {}
 
     def take(self, wanted: Sequence[tuple[int, int]]) -> list[Any]:
-        """Return an array of at least the given size for each ``(type, size)``."""
+        """Return an array of at least the wanted size for each ``(type code, size)``."""
         unused = {code: sorted(arrays, key=lambda a: a.size) for code, arrays in self.arrays.items()}
         found = []
         for code, size in wanted:
@@ -51,20 +51,20 @@ class Arena:
 
 
 class Buffers:
-    """Stands in for an executor's arena: its buffers get memory at each run."""
+    """The arena of a plan: it gives placeholders, whose memory is allocated at each run."""
 
     def __init__(self, table: Any, like: Any = None):
         self.table, self.like = table, like
         self.sizes: list[tuple[int, int]] = []
 
     def take(self, wanted: Sequence[tuple[int, int]]) -> list[Any]:
-        """Return a stand-in for each ``(type, size)``."""
+        """Return a placeholder for each ``(type code, size)``."""
         self.sizes = list(wanted)
         return [self.table.stand_in((size,), code) for code, size in wanted]
 
 
 def allocate(shape: tuple[int | None, ...], code: int, like: Any = None) -> Any:
-    """Return a new array, on the device of another; an unknown size is 0 until a run finds it."""
+    """Return a new array on the device of `like`; a dimension of None is 0 until a run determines it."""
     if None in shape:
         shape = tuple([d or 0 for d in shape])
     if like is not None and like._gpu is not None:
@@ -74,25 +74,25 @@ def allocate(shape: tuple[int | None, ...], code: int, like: Any = None) -> Any:
     return core.empty(shape, code)
 
 
-@no_questions()
+@no_new_guards()
 def build(
     phases: Sequence[Phase],
     known: Known,
     bound: dict[Node, Any],
     arena: Arena,
     share: bool = True,
-    shown: Any = None,
+    named: Any = None,
 ) -> tuple[list[Any], Plan]:
-    """Return a schedule for each phase, and the plan behind them.
+    """Return a schedule for each phase, and the memory plan.
 
     Parameters
     ----------
     bound : dict
         The array of each variable.
     share : bool
-        Whether values that live at different times share memory.
-    shown : callable, optional
-        Returns a node as messages name it.
+        Whether values with disjoint lifetimes share memory.
+    named : callable, optional
+        Maps a node to the node with the name that messages show.
     """
     constants = _constants([n for phase in phases for n in phase.nodes], known, bound, arena.like)
     bound = {**bound, **constants}
@@ -100,7 +100,7 @@ def build(
     strided = frozenset(n for n, a in bound.items() if not a._contiguous)
     layout, sharing = laid_out(phases, known, known, share, frozenset(constants), strided)
     plan = plan_of(layout, sharing, phases, known, bound)
-    plan.names = shown
+    plan.names = named
     arrays = _Arrays(plan, known, bound, arena.take(plan.buffers))
     schedules = []
     for k, (phase, copies) in enumerate(zip(plan.phases, plan.copies, strict=True)):
@@ -111,12 +111,12 @@ def build(
             outputs = [(node, k) for k in range(node.n_outputs)]
             reqs = [plan.homes[e].req for e in outputs]
             own = [arrays.of(e) for e in node.inputs], [arrays.of(e) for e in outputs], reqs
-            calls.append(prepared(node, *own, known, shown))
+            calls.append(prepared(node, *own, known, named))
             made_for.append(node)
         calls += [copy_call(arrays.of(r.entry), r.array, r.req, known.has_size(r.entry)) for r in copies]
-        described = partial(_described, made_for, shown, len(copies))
+        described = partial(_described, made_for, named, len(copies))
         schedules.append(
-            core.Schedule(core.finishing(calls), partial(_explained, made_for, shown), described, _NAMES[k])
+            core.Schedule(core.finishing(calls), partial(_explained, made_for, named), described, _NAMES[k])
         )
     return schedules, plan
 
@@ -124,16 +124,16 @@ def build(
 def laid_out(
     phases: Sequence[Phase], known: Known, sizes: Known, share: bool, constants: frozenset, strided: frozenset
 ) -> tuple[Layout, Sharing]:
-    """Return how memory is laid out and shared; ``sizes.layouts`` keeps it.
+    """Return the memory layout and the sharing of buffers, cached in ``sizes.layouts``.
 
     Parameters
     ----------
     known, sizes : Known
-        What is asked for relations between sizes, and for sizes.
+        Relations between sizes are read from `known`, sizes from `sizes`.
     constants : frozenset of Node
-        Those that are computed before anything runs: arrays, as variables are.
+        Nodes evaluated before the first run: arrays, as variables are.
     strided : frozenset of Node
-        The variables whose arrays do not lie in C order.
+        Variables whose arrays are not contiguous.
     """
     key = share, constants, strided, tuple([tuple([r.form for r in phase.results]) for phase in phases])
     found = sizes.layouts.get(key)
@@ -147,11 +147,11 @@ def laid_out(
 
 
 def _find_overlaps(phases: Sequence[Phase], bound: dict[Node, Any]) -> None:
-    """Let results wait whose arrays lie where those of variables do: gradients may be given the arguments' own memory."""
+    """Set `last` of the results whose arrays overlap those of variables: gradients may be written into the arguments."""
     spans = [(*core.span(a), None) for a in bound.values()]
     spans += [(*core.span(r.array), r) for phase in phases for r in phase.results]
-    before: list[tuple[int, Result]] = []  # results behind the last variable
-    reach = 0  # where the variables so far end
+    before: list[tuple[int, Result]] = []  # results after the last variable, with the ends of their memory
+    reach = 0  # the end of the memory of the variables so far
     for low, high, result in sorted(spans, key=lambda span: span[:2]):
         if result is None:
             reach = max(reach, high)
@@ -165,7 +165,7 @@ def _find_overlaps(phases: Sequence[Phase], bound: dict[Node, Any]) -> None:
 
 
 class _Arrays:
-    """The arrays in which values live, made when they are first asked for."""
+    """The arrays that values are stored in, made on first use."""
 
     def __init__(self, plan: Plan, known: Known, bound: dict[Node, Any], buffers: list[Any]):
         self._plan, self._known, self._buffers = plan, known, buffers
@@ -189,24 +189,24 @@ class _Arrays:
         return found
 
 
-def _explained(nodes: list[Node], shown: Callable[[Node], Node] | None, i: int, problem: Exception) -> Exception:
-    return explained(_shown(nodes[i], shown) if i < len(nodes) else None, problem)  # None: a copy
+def _explained(nodes: list[Node], named: Callable[[Node], Node] | None, i: int, problem: Exception) -> Exception:
+    return explained(_named(nodes[i], named) if i < len(nodes) else None, problem)  # None: a copy
 
 
 def _described(
-    nodes: list[Node], shown: Callable[[Node], Node] | None, n_copies: int
+    nodes: list[Node], named: Callable[[Node], Node] | None, n_copies: int
 ) -> list[tuple[str, dict[str, Any] | None]]:
     from .listing import profiled
 
-    return profiled([_shown(n, shown) for n in nodes], n_copies)
+    return profiled([_named(n, named) for n in nodes], n_copies)
 
 
-def _shown(node: Node, shown: Callable[[Node], Node] | None) -> Node:
-    return node if shown is None else shown(node)
+def _named(node: Node, named: Callable[[Node], Node] | None) -> Node:
+    return node if named is None else named(node)
 
 
 def explained(node: Node | None, problem: Exception) -> Exception:
-    """Return an error of a call with the node that it was for."""
+    """Return the error of a call with its node in the message."""
     if node is None:
         return problem
     if isinstance(problem, MXNetError):
@@ -222,7 +222,7 @@ def explained(node: Node | None, problem: Exception) -> Exception:
 
 
 def _constants(nodes: Sequence[Node], known: Known, bound: dict[Node, Any], like: Any) -> dict[Node, Any]:
-    """Return small constants as arrays, computed now."""
+    """Return small constants as arrays, evaluated now."""
     found = {}
     for node in nodes:
         if is_constant(node, known) and node not in bound:
@@ -232,12 +232,12 @@ def _constants(nodes: Sequence[Node], known: Known, bound: dict[Node, Any], like
 
 
 def is_constant(node: Node, known: Known) -> bool:
-    """Tell whether what a node makes is computed before anything runs."""
+    """Return whether a node is a small constant, which is evaluated before the first run."""
     return is_literal(node) and is_small(known.shape((node, 0)))
 
 
 def seen_as(array: Any, shape: tuple[int, ...]) -> Any:
-    """Return the start of a contiguous array in another shape."""
+    """Return a view of the start of a contiguous array in another shape."""
     return array._view(tuple(shape), contiguous_strides(shape), 0)
 
 
@@ -247,9 +247,9 @@ def prepared(
     outputs: list[Any],
     reqs: list[int],
     known: Known | None = None,
-    shown: Callable[[Node], Node] | None = None,
+    named: Callable[[Node], Node] | None = None,
 ) -> Any:
-    """Return the prepared call of a node, which `known` may complete."""
+    """Return the prepared call of a node, with the sizes and parameters in `known`."""
     op, attrs = (node.op, node.attrs) if known is None else known.call(node)
     try:
         if isinstance(op, Strip):
@@ -260,11 +260,11 @@ def prepared(
             return core.prepare_formula(op.roots, inputs, outputs, reqs)
         return core.prepare(op, attrs, inputs, outputs, reqs)
     except MXNetError as problem:
-        raise located(problem, _shown(node, shown)) from problem.__cause__
+        raise located(problem, _named(node, named)) from problem.__cause__
 
 
 def _assigned(inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
-    """Return the prepared assignment of a variable: a copy, and one more where its value is read."""
+    """Return the prepared assignment of a variable: a copy, and a second one if its output is read."""
     state, value = inputs
     copies = [copy_call(value, state, WRITE)] if value is not state else []
     copies += [copy_call(value, outputs[0], reqs[0])] if reqs[0] else []
@@ -272,7 +272,7 @@ def _assigned(inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
 
 
 def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
-    """Return the prepared call of a strip; what it cannot write in place is copied afterwards."""
+    """Return the prepared call of a row kernel; results that it cannot write in place are copied afterwards."""
     stages = [(s.roots, list(s.inputs), list(s.outputs), s.combine, s.shape) for s in op.stages]
 
     def prepare(results: list[Any]) -> Any:
@@ -296,7 +296,7 @@ def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int]) ->
 
 
 def _turned(array: Any, shape: tuple[int, ...], turn: Turn) -> Any:
-    """Return an array as its shape is seen: its dimensions are turned once they are as many as the turn has."""
+    """Return an array with its axes in the order of `turn`, once the array has as many dimensions as the turn."""
     if len(shape) != len(turn.order):
         return array
     array = _of_shape(array, turn.back(shape))
@@ -304,7 +304,7 @@ def _turned(array: Any, shape: tuple[int, ...], turn: Turn) -> Any:
 
 
 def _of_shape(array: Any, shape: tuple[int, ...]) -> Any:
-    """Return an array with dimensions of size 1 added or left out."""
+    """Return a view of an array with dimensions of size 1 added or removed."""
     if array.shape == shape:
         return array
     strides = iter([s for d, s in zip(array.shape, array._strides, strict=True) if d != 1])
@@ -312,7 +312,7 @@ def _of_shape(array: Any, shape: tuple[int, ...]) -> Any:
 
 
 def copy_call(source: Any, target: Any, req: int = 1, has_size: bool = True) -> Any:
-    """Return a call that copies (1) or adds (3) one array to another; without a size, the other becomes the copy."""
+    """Return a call that copies (1) or adds (3) `source` to `target`; if sizes are unknown, `target` becomes the copy."""
     op = registry.get("_copy")
     if not has_size:
         return core.prepare_sized(op, op.parse({}), [source], [target], [WRITE], [True])

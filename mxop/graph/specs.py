@@ -1,4 +1,4 @@
-"""Shapes and types for those who ask while a graph is built, and those of operators that stand for a graph."""
+"""Shapes and types while a graph is built, inferred on demand; and inference of operators that are graphs."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from .ir import Entry, Graph, Node, variable
 
 
 class Specs:
-    """Shapes and types of a graph's entries, inferred from those of the variables when somebody asks.
+    """Shapes and types of a graph's entries, inferred on demand from those of the variables.
 
     Parameters
     ----------
     given : dict
         Shape and type code of variables.
     is_train : bool, optional
-        The mode that what composites and rules call is told; None where graphs are not made to run.
+        The mode for operators that composites and rules call; None if the graph is not built to run.
 
     Attributes
     ----------
     same : dict
-        Variables that have shape and type of an entry.
+        Maps variables to entries of the same shape and type.
     """
 
     def __init__(self, given: Mapping[Node, tuple], is_train: bool | None = None):
@@ -40,7 +40,7 @@ class Specs:
                 self._known.put(node, [tuple(spec[0])], [spec[1]])
 
     def put(self, node: Node, shape: Any, code: int) -> None:
-        """Say what a variable is."""
+        """Set shape and type code of a variable."""
         self._known.put(node, [shape], [code])
 
     def __call__(self, entry: Entry) -> tuple[Any, int]:
@@ -66,27 +66,27 @@ class Specs:
 
 # ---- composites -----------------------------------------------------------------------------------------------------
 _Inside = tuple[Graph, list[Node]]
-_insides: dict[tuple, _Inside | None] = {}  # None: the function asks for shapes
-_shaped: dict[tuple, list[tuple[int, ...]]] = {}  # the last shapes of those that do
+_insides: dict[tuple, _Inside | None] = {}  # None: the function reads shapes
+_shaped: dict[tuple, list[tuple[int, ...]]] = {}  # the last shapes of functions that do
 _MISSING = object()
 
 
 def inside(op: Operator, attrs: Any, n_inputs: int, specs: tuple | None = None) -> _Inside | None:
-    """Return the graph that a composite stands for, and the variables that are its inputs.
+    """Return the graph of a composite, and the variables of its inputs.
 
     Parameters
     ----------
     specs : tuple of (shape, type code), optional
-        What is known of the inputs, for a function that asks for it.
+        Shapes and types of the inputs, for a function that reads them.
 
     Returns
     -------
     graph, inputs
-        None when the function asks for what is not known.
+        None if the function reads an unknown shape or type.
     """
     key = (op, attrs, n_inputs, specs)
     found = _insides.get(key, _MISSING)
-    if found is _MISSING:  # another thread may empty what is kept at any time
+    if found is _MISSING:  # read once: another thread may empty the cache
         found = keep(_insides, key, _traced(op, attrs, n_inputs, specs))
     return found  # type: ignore[return-value]
 
@@ -105,7 +105,7 @@ def _traced(op: Operator, attrs: Any, n_inputs: int, specs: tuple | None) -> _In
 
 
 def forget(op: Operator) -> None:
-    """Drop what is kept of composites: one may be defined anew."""
+    """Clear the caches for composites: an operator was redefined."""
     _insides.clear()
     _shaped.clear()
 
@@ -116,7 +116,7 @@ on_change(forget)
 def infer_inside(op: Operator, attrs: Any, ins: list, outs: list, what: str) -> tuple[list, list]:
     """Infer a composite's shapes or types through the operators inside.
 
-    Of one whose function asks for shapes nothing is found before those of all inputs are known.
+    If its function reads shapes, nothing is inferred until those of all inputs are known.
     """
     found = inside(op, attrs, len(ins))
     if found is None:
@@ -127,10 +127,10 @@ def infer_inside(op: Operator, attrs: Any, ins: list, outs: list, what: str) -> 
 
 
 def _inside_shaped(op: Operator, attrs: Any, ins: list, what: str) -> _Inside | None:
-    """Return what a composite that asks for shapes stands for.
+    """Return the graph of a composite whose function reads shapes.
 
-    Shapes and types are inferred one after the other: types for the shapes that were found last, shapes for float32 (a type
-    decides on no shape).
+    Shapes and types are inferred separately: types for the last known shapes, shapes for float32, since types do not affect
+    shapes.
     """
     key = (op, attrs, len(ins))
     if what == "shape" and all(map(infer.known, ins)):
@@ -141,7 +141,7 @@ def _inside_shaped(op: Operator, attrs: Any, ins: list, what: str) -> _Inside | 
 
 
 def infer_whole(op: Operator, attrs: Any, shapes: list, types: list[int]) -> tuple[list, list[int]] | None:
-    """Infer the outputs of a composite whose function asks for shapes or types; None for others."""
+    """Return shapes and types of the outputs of a composite whose function reads shapes or types; None for others."""
     n = len(shapes)
     if inside(op, attrs, n) is not None:
         return None
@@ -156,9 +156,9 @@ def infer_whole(op: Operator, attrs: Any, shapes: list, types: list[int]) -> tup
 def solved_inside(
     graph: Graph, inputs: list[Node], ins: Sequence, outs: Sequence, what: str, settle: Callable | None = None
 ) -> tuple[list, list]:
-    """Infer the shapes or types of an operator that stands for a graph, as far as its first outputs are those.
+    """Infer the shapes or types of an operator that is a graph; `outs` are those of its first outputs.
 
-    ``settle(solver)`` adds what is known besides.
+    ``settle(solver)`` may add constraints.
     """
     solver: Solver = Shapes(graph) if what == "shape" else Types(graph)
     for node, value in zip(inputs, ins, strict=True):

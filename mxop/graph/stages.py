@@ -1,4 +1,4 @@
-"""The operator that a strip is, and how its stages are written."""
+"""The operator of a row kernel, and the writer of its stages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from ..formula import OF_NUMBERS, TABLE, Expr, input_, leaves, substitute, walk
+from ..formula import SCALAR_OPS, TABLE, Expr, input_, leaves, substitute, walk
 from ..opdef import Attrs, Operator, registry
 from ..support import dtypes
 from .infer import Known
@@ -17,28 +17,28 @@ from .recompute import calls_of
 from .rewrite import Moved
 from .rowwise import Read, Shape, Step, Turn
 
-#: Longest formula without costly parts that is computed again by each reader, of rows that the first cache holds and of
-#: longer ones; longest of all.
-MAX_AGAIN, MAX_AGAIN_LONG, MAX_CALLS, MAX_OPERANDS = 4, 12, 48, 12
-LONG = 65536  # bytes of a row
-#: Elements of a row from which on it is worth it that numbers of the row are computed by themselves; parts of one.
-LONG_ROW, MAX_NUMBER = 256, 12
+#: Most calls of primitives in a formula without costly parts that each reader recomputes: of rows that fit in the L1 cache,
+#: and of longer ones.  Then the most calls and operands of any formula.
+MAX_RECOMPUTED, MAX_RECOMPUTED_LONG, MAX_CALLS, MAX_OPERANDS = 4, 12, 48, 12
+LONG = 65536  # bytes of a long row
+#: Least elements of a row for which scalars of the row are computed apart from its elements; most parts of such a scalar.
+LONG_ROW, MAX_SCALAR = 256, 12
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One step on each block of rows.
+    """A formula or reduction that a row kernel applies to each block of rows.
 
     Attributes
     ----------
     roots : tuple of Expr
     inputs, outputs : tuple of int
-        ``k`` is input `k` of the strip and, from the number of inputs on, its outputs; ``~k`` is local `k`.
+        ``k`` is an operand of the row kernel: its inputs, then its outputs.  ``~k`` is local `k`.
     combine : str or None
-        How a row is reduced to the (only) output; None for a program.  ``"columns"``: rows are added up to the second output,
-        and the first, a local, has room for what is added.
+        How a row is reduced to the (only) output; None for a formula.  ``"columns"``: all rows are added up to the second
+        output; the first, a local, is workspace.
     shape : tuple of int
-        What is gone through.
+        The iteration space.
     """
 
     roots: tuple[Expr, ...]
@@ -49,24 +49,24 @@ class Stage:
 
 
 class Strip(Operator):
-    """A region of a graph as one operator.
+    """A row kernel: a region of a graph as one operator.
 
-    Everything in it has the same number of dimensions: first those of the rows.
+    All its values have the same number of dimensions: first those of the rows.
 
     Attributes
     ----------
     rows : int
-    locals_ : list of (shape, type)
+    locals_ : list of (shape, type code)
     stages : list of Stage
     turn : Turn
-        How shapes are seen.
+        The permutation of axes through which shapes are read.
     shapes : list of tuple
-        As which the stages go through the inputs and outputs.
+        Shapes of the inputs and outputs for the stages.
     seen : list of tuple
-        The same without the dimensions of size 1 that give all of them as many: what `turn` gives.
+        The same shapes without the dimensions of size 1 that align them: permuted by `turn`.
     members : tuple of Node
     entries : tuple of (Node, int)
-        The entry of a member that each output stands for.
+        The entry of a member that is the value of each output.
     """
 
     kind = "strip"
@@ -85,7 +85,7 @@ class Strip(Operator):
         return tuple(f"input{i}" for i in range(n or 0))
 
     def check_arity(self, attrs: Attrs, n: int) -> None:
-        """Any number is right."""
+        """Accept any number of inputs."""
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         return len(self.results)
@@ -98,17 +98,16 @@ class Strip(Operator):
 
 
 def _mentioned(step: Step) -> Iterator[Entry]:
-    """Yield what each formula of a step reads."""
+    """Yield the entries that each formula of a step reads."""
     for root in step.roots:
         yield from [step.reads[n.label].entry for n in leaves((root,)) if n.kind == "input"]
 
 
 class Writer:
-    """Writes the stages of one strip.
+    """Writes the stages of one row kernel.
 
-    Every value of the region is an expression over leaves ``input_(i)``, where ``leaf[i]`` is a read from outside, or a
-    value that was stored.  A value is stored when others than one formula over its own elements read it and it is not
-    cheap to compute again.
+    Each value of the region is an expression over leaves ``input_(i)``, where ``leaf[i]`` is a read from outside or a stored
+    value.  A value is stored if it has other readers than one formula over its elements, and is not cheap to recompute.
 
     Parameters
     ----------
@@ -117,7 +116,7 @@ class Writer:
     rows : tuple of int
         The dimensions of the rows.
     readers : Counter
-        How many read each entry, in the whole graph: what others read are the results.
+        The number of readers of each entry in the graph.  Entries that nodes outside of the unit read are results.
     """
 
     def __init__(
@@ -140,7 +139,7 @@ class Writer:
         self.stages: list[tuple[list[Expr], list[Any], str | None, Shape]] = []
 
     def write(self, moved: Moved) -> None:
-        """Make the strip's node and note where the entries that others read went."""
+        """Make the node of the row kernel, and map the results of the region to its outputs in `moved`."""
         for node in self.unit:
             if self.steps[node].combine is None:
                 self._formula(node, self.steps[node])
@@ -154,7 +153,7 @@ class Writer:
         op, last = self.op, self.unit[-1]
         op.entries = tuple(self.results)
         op.results = [(self.known.shape(e), self.known.dtype(e)) for e in self.results]
-        read = self._number()
+        read = self._number_operands()
         op.seen = [r.shape for r in read] + [self.turn(self.known.shape(e)) for e in self.results]
         op.shapes = [self._aligned(r.shape) for r in read] + [self._result_shape(e) for e in self.results]
         inputs = tuple(moved.get(r.entry, r.entry) for r in read)
@@ -164,7 +163,7 @@ class Writer:
             moved[entry] = self._mean((new, k), entry) if self.steps[entry[0]].columns else (new, k)
 
     def _mean(self, total: Entry, entry: Entry) -> Entry:
-        """Return a sum of rows, divided by their number where it stands for a mean."""
+        """Return a sum of rows, divided by their number if the reduction is a mean."""
         if self.steps[entry[0]].final is None:
             return total
         op, node = registry.get("_div_scalar"), entry[0]
@@ -175,7 +174,7 @@ class Writer:
 
     # ---- shapes -----------------------------------------------------------------------------------------------------
     def _aligned(self, shape: Shape) -> Shape:
-        """Return a shape with the strip's number of dimensions: those of the rows first, those within a row at the end."""
+        """Return a shape with the rank of the row kernel: dimensions of the rows first, those within a row last."""
         n = self.n_rows
         return shape[:n] + (1,) * (self.n_rows + self.n_inner - len(shape)) + shape[n:]
 
@@ -183,7 +182,7 @@ class Writer:
         return self._aligned(self.turn(self.known.shape(entry)))
 
     def _result_shape(self, entry: Entry) -> Shape:
-        """Return the shape of a result: of one that all rows are added up to, that of one row."""
+        """Return the shape of a result; a sum over all rows has the shape of one row."""
         step = self.steps[entry[0]]
         return (1,) * self.n_rows + self._aligned(step.space)[self.n_rows :] if step.columns else self._shape_of(entry)
 
@@ -191,14 +190,14 @@ class Writer:
     def _formula(self, node: Node, step: Step) -> None:
         for k, root in enumerate(self._over_leaves(step)):
             self.value[node, k] = root
-            if self._is_worth_storing((node, k), root) and not self._is_number((node, k)):
+            if self._is_worth_storing((node, k), root) and not self._is_scalar((node, k)):
                 self._store((node, k))
 
     def _reduction(self, node: Node, step: Step) -> None:
-        """Reduce each row; the result is what the final formula makes of it."""
+        """Add a stage that reduces each row; the value is the final formula of its result."""
         (root,) = self._over_leaves(step)
         negated = self.long and step.combine == "add" and root.args and root.label == "neg"
-        if negated:  # once, and not element by element
+        if negated:  # negate the sum, not each element
             root = root.args[0]
         entry = (node, 0)
         compute = dtypes.FLOAT64 if step.wide else dtypes.COMPUTED_AS.get(self.code, self.code)
@@ -206,7 +205,7 @@ class Writer:
         self.stages.append(([root], [local], step.combine, self._aligned(step.space)))
         value = -self._leaf(local) if negated else self._leaf(local)
         self.value[entry] = value if step.final is None else substitute((step.final,), {input_(0): value})[0]
-        if step.wide and self.code != compute:  # a formula that reads it would be computed in float64 too
+        if step.wide and self.code != compute:  # else formulas that read it would be computed in float64 too
             self._store(entry)
 
     def _columns(self, node: Node, step: Step) -> None:
@@ -222,19 +221,19 @@ class Writer:
         return substitute(step.roots, {input_(i): self._operand(r, space) for i, r in enumerate(step.reads)})
 
     def _operand(self, read: Read, space: Shape) -> Expr:
-        """Return a value as a formula over `space` reads it."""
+        """Return the expression by which a formula over `space` reads a value."""
         if read.entry not in self.value:
             return self._leaf(read if self.turn.order else Read(read.entry, self._aligned(read.shape)))
-        if self._shape_of(read.entry) != space and self.value[read.entry].args and not self._is_number(read.entry):
+        if self._shape_of(read.entry) != space and self.value[read.entry].args and not self._is_scalar(read.entry):
             self._store(read.entry)
         return self.value[read.entry]
 
-    def _is_number(self, entry: Entry) -> bool:
-        """Tell whether a value is a number of each row, made of such by arithmetic that whoever reads it does once a row."""
+    def _is_scalar(self, entry: Entry) -> bool:
+        """Return whether a value is a scalar of each row that readers recompute once a row, by short arithmetic of scalars."""
         parts = list(walk((self.value[entry],)))
-        if not self.long or entry in self.results or len(parts) > MAX_NUMBER:
+        if not self.long or entry in self.results or len(parts) > MAX_SCALAR:
             return False
-        if any(n.args and n.label not in OF_NUMBERS for n in parts):
+        if any(n.args and n.label not in SCALAR_OPS for n in parts):
             return False
         return all(prod(self._leaf_shape(n)[self.n_rows :]) == 1 for n in parts if n.kind == "input")
 
@@ -256,8 +255,8 @@ class Writer:
         if self.uses[entry] <= 1:
             return False
         row = prod(self._shape_of(entry)[self.n_rows :]) * dtypes.SIZES[self.code]
-        again = MAX_AGAIN_LONG if row > LONG else MAX_AGAIN
-        return calls > again or any(n.args and TABLE[n.label].costly for n in walk((root,)))
+        limit = MAX_RECOMPUTED_LONG if row > LONG else MAX_RECOMPUTED
+        return calls > limit or any(n.args and TABLE[n.label].costly for n in walk((root,)))
 
     # ---- storing ----------------------------------------------------------------------------------------------------
     def _local(self, shape: Shape, code: int) -> Any:
@@ -265,7 +264,7 @@ class Writer:
         return ("local", len(self.op.locals_) - 1)
 
     def _store(self, entry: Entry) -> None:
-        """Compute a value now, into a result of the strip or a local; from now on it is read from there."""
+        """Add a stage that computes a value into a result or a local; later formulas read it there."""
         root, shape = self.value[entry], self._shape_of(entry)
         target: Any = ("result", entry) if entry in self.results else self._local(shape, self.code)
         if root.kind == "input" and self.leaf[root.label] == target:  # stored before
@@ -281,8 +280,8 @@ class Writer:
         self.stages.append(([root], [target], None, shape))
         self.value[entry] = self._leaf(target)
 
-    def _number(self) -> list[Read]:
-        """Say in numbers what each stage reads and writes; return what is read from outside."""
+    def _number_operands(self) -> list[Read]:
+        """Set `op.stages`, whose operands are numbers; return the reads from outside."""
         used = {n.label for roots, *_ in self.stages for n in leaves(tuple(roots)) if n.kind == "input"}
         inputs = [what for i, what in enumerate(self.leaf) if i in used and isinstance(what, Read)]
         place: dict[Any, int] = {read: i for i, read in enumerate(inputs)}

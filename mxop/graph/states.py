@@ -1,4 +1,4 @@
-"""Operators with states and modes, as graphs know them: pure functions, and assignments of the states' new values."""
+"""Operators with states and modes in graphs: pure functions, and assignments of new values of states."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .rewrite import Moved, rewrite
 
 
 def in_mode(graph: Graph, is_train: bool) -> Graph:
-    """Return a graph whose operators know whether they train."""
+    """Return a graph whose operators have a given mode."""
 
     def replace(node: Node) -> list[Entry] | None:
         attrs, op = node.attrs.training(is_train), node.op
@@ -24,20 +24,20 @@ def in_mode(graph: Graph, is_train: bool) -> Graph:
 
 
 def has_mode(graph: Graph) -> bool:
-    """Tell whether an operator of a graph asks for the mode."""
+    """Return whether an operator of a graph reads the mode."""
     calls = [node.op for node in graph.nodes if node.op is not None]
     return any(op.spec.has_mode or any(map(has_mode, op.bodies)) for op in calls)
 
 
 class Effects:
-    """The assignments that come of the states in a graph, while it is expanded.
+    """The assignments of states in a graph while it is expanded.
 
-    A schedule must compute them beside its outputs: they are added to those of the graph.
+    They are outputs of the graph, since a schedule must compute them.
     """
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self._last: dict[Node, Node] = {}  # of each state: its latest assignment
+        self._last: dict[Node, Node] = {}  # the latest assignment of each state
 
     def deliver(self, node: Node, results: list[Entry]) -> None:
         """Assign the new values of a node's states; `results` are the outputs of the pure function."""
@@ -45,8 +45,8 @@ class Effects:
             self.assign(node, node.inputs[at], results[k])
 
     def assign(self, node: Node, state: Entry, value: Entry) -> None:
-        """Assign the new value of a state that a node has."""
-        if state[0].op is not None or value == state:  # nobody could see it; or it stays as it is
+        """Assign a new value to a state of a node."""
+        if state[0].op is not None or value == state:  # not a variable, or unchanged
             return
         op, earlier = registry.get(NAME), self._last.get(state[0])
         control = (*node.control, earlier) if earlier is not None else node.control
@@ -56,15 +56,15 @@ class Effects:
         self.entries.append((made, 0))
 
     def follow(self, moved: Moved) -> None:
-        """Take note that nodes were rebuilt."""
+        """Update the assignments after nodes were rebuilt."""
         self._last = {state: moved.get((node, 0), (node, 0))[0] for state, node in self._last.items()}
 
     def take(self) -> list[Entry]:
-        """Return the assignments that were not taken yet."""
+        """Return the assignments made since the last call."""
         found, self.entries = self.entries, []
         return found
 
     def control_of(self, node: Node) -> tuple[Node, ...]:
-        """Return what a node with states runs after: earlier calls that wrote the same ones."""
+        """Return the control dependencies of a node with states: earlier assignments of these states."""
         found = [self._last[s] for s, _ in node.inputs if s in self._last]
         return tuple(dict.fromkeys((*node.control, *found)))

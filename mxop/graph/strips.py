@@ -1,13 +1,12 @@
-"""Strips: reductions over the last axes and the formulas around them go down their rows together.
+"""Row kernels: reductions over the last axes, and the formulas around them, are fused into one operator (`Strip`).
 
-A layer normalization reads its input for the mean, again for the variance, and again for the result.  As a strip it does
-all three on a few rows at a time, which stay in the cache, and what only the next stage reads never reaches memory.  Its
-gradient gives sums of each row back to the row: another strip.  A batch normalization does the same to channels, each of
-which is a row once it is seen so.
+A layer normalization reads its input for the mean, for the variance, and for the result.  A row kernel computes all three on
+a few rows at a time, which stay in the cache, and values that only the next stage reads are never written to memory.  The
+gradient of a layer normalization, which broadcasts sums over rows back to the rows, is a row kernel too.  A batch
+normalization is one if its channels are seen as rows.
 
-A strip is a region of nodes over the same rows: the leading dimensions, which no reduction of the region runs over, or one of
-the others that is put first.
-:mod:`.rowwise` says what a node does to rows, and :mod:`.stages` writes the region as one operator.
+A row kernel is a region of nodes over the same rows: the leading dimensions that no reduction of the region removes, or
+another dimension that is permuted to the front.  :mod:`.rowwise` analyzes nodes; :mod:`.stages` writes a region as an operator.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ from typing import Any
 from ..support import dtypes
 from .infer import Known
 from .ir import Graph, Node
-from .recompute import computed_again
+from .recompute import recompute_per_region
 from .regions import convex_regions, in_order
 from .rewrite import Moved, rebuilt
-from .rowwise import AS_THEY_ARE, LONGEST_ROW, Read, Shape, Step, Turn, reduces_rows, step_of
+from .rowwise import IDENTITY, LONGEST_ROW, Read, Shape, Step, Turn, reduces_rows, step_of
 from .stages import Writer
 from .traits import states_of
 
 MAX_MEMBERS = 64
-FAR = 200  # nodes among which is looked for those that a reduction leads to
+MAX_SEARCHED = 200  # nodes that a search for a dependence visits
 
 Steps = dict[Node, Step]
 Phase = Callable[[Node], Any]
@@ -38,24 +37,24 @@ def strips(
     graph: Graph,
     known: Known,
     phases: Callable[[Graph], Phase] = lambda graph: lambda node: 0,
-    turn: Turn = AS_THEY_ARE,
+    turn: Turn = IDENTITY,
 ) -> Graph:
-    """Return the graph with its regions around row reductions made strips.
+    """Return the graph with its regions around row reductions fused into row kernels.
 
     Parameters
     ----------
     phases : callable
-        ``phases(graph)(node)`` tells the phase of a node: those of different ones (forward, backward) do not share a strip.
+        ``phases(graph)(node)`` returns the phase (forward, backward) of a node; a row kernel has nodes of one phase.
     turn : Turn
-        How shapes are seen.
+        A permutation of axes: shapes are read through it.
     """
     if not any(reduces_rows(node, known, turn) for node in graph.nodes):
         return graph
-    steps, kind, regions = _found(graph, known, phases(graph), turn)
-    again = computed_again(graph, regions, {n for n in steps if steps[n].repeats}, known, phases(graph))
+    steps, kind, regions = _analyzed(graph, known, phases(graph), turn)
+    again = recompute_per_region(graph, regions, {n for n in steps if steps[n].repeats}, known, phases(graph))
     if again is not graph:
         graph = again
-        steps, kind, regions = _found(graph, known, phases(graph), turn)
+        steps, kind, regions = _analyzed(graph, known, phases(graph), turn)
     units = [unit for unit in regions if len(unit) > 1 and any(steps[n].combine or steps[n].repeats for n in unit)]
     units = _with_siblings(graph, units, steps, kind)
     if not units:
@@ -74,19 +73,19 @@ def strips(
     return Graph(moved.get(e, e) for e in graph.outputs)
 
 
-def _found(
+def _analyzed(
     graph: Graph, known: Known, phase: Phase, turn: Turn
 ) -> tuple[Steps, dict[Node, Any], list[tuple[Node, ...]]]:
-    """Return what each node does to rows, its kind, and the regions of nodes of one kind."""
+    """Return the row step of each node, its kind (rows, type, phase), and the regions of nodes of one kind."""
     states = states_of(graph)
     steps: Steps = {}
     for node in graph.nodes:
         step = step_of(node, known, turn)
-        if step is None or (step.only_reads and node.inputs[0][0] in states):  # it says when the state is read
+        if step is None or (step.only_reads and node.inputs[0][0] in states):  # the node fixes when the state is read
             continue
         steps[node] = step.through_views(steps)
     kind = _kinds(graph, steps, known, phase, turn)
-    # What all rows are added up to is there when the last row was: whoever reads it is beyond the region.
+    # A sum over all rows is complete only after the last row, so its readers are outside of the region.
     inner = {node: None if node in steps and steps[node].columns else k for node, k in kind.items()}
     regions = [_without_reshapes(region[:MAX_MEMBERS], steps) for region in convex_regions(graph, inner)]
     return steps, kind, _with_columns(graph, regions, steps, kind)
@@ -95,13 +94,13 @@ def _found(
 def _with_columns(
     graph: Graph, units: list[tuple[Node, ...]], steps: Steps, kind: dict[Node, Any]
 ) -> list[tuple[Node, ...]]:
-    """Let sums of columns be made where what they add up is: in a strip anyway, or if nobody else needs that.
+    """Add sums over columns to the region that computes their operand, if it has a row reduction, or else no other reader.
 
-    What is stored all the same costs little to read again, and a formula may take the place of its operand, a strip none.
+    Reading a stored operand again costs little, and a formula can overwrite its operand, which a row kernel cannot.
     """
     found = [list(unit) for unit in units]
     unit_of = {node: unit for unit in found for node in unit}
-    others = set(graph.outputs)  # what others than sums of columns read, in other regions
+    others = set(graph.outputs)  # entries with readers in other regions that are no column sums
     for node in graph.nodes:
         if node not in steps or not steps[node].columns:
             others.update(e for e in node.below() if unit_of.get(node, node) is not unit_of.get(e[0]))
@@ -120,21 +119,21 @@ def _with_columns(
 def _with_siblings(
     graph: Graph, units: list[tuple[Node, ...]], steps: Steps, kind: dict[Node, Any]
 ) -> list[tuple[Node, ...]]:
-    """Let reductions that nothing was joined to be made where others, or strips, read the same array."""
+    """Add reductions that are in no region to those, or to regions, that read the same array."""
     members = {node: together for together in map(list, units) for node in together}
     joined = set(members)
     readers: dict[Node, list[Node]] = {}
     for node in graph.nodes:
         for n in node.needs():
             readers.setdefault(n, []).append(node)
-    where: dict[Any, list[Node]] = {}  # what reads an array going down the same rows
+    where: dict[Any, list[Node]] = {}  # the unit that reads an array by the same rows
     for node, unit in members.items():
         where |= {(kind[node], r.entry): unit for r in steps[node].reads if r.shape == steps[node].space}
     for node in graph.nodes:
         if node in members or kind[node] is None or not steps[node].combine:
             continue
         others = where.setdefault((kind[node], steps[node].reads[0].entry), [])
-        alone = joined.isdisjoint(others)  # what reads the same array, and nothing else, does not need it
+        alone = joined.isdisjoint(others)  # a unit of such readers only does not depend on it
         if len(others) < MAX_MEMBERS and (alone or not _leads_to(node, others, readers, members)):
             others.append(node)
             members[node] = others
@@ -144,9 +143,9 @@ def _with_siblings(
 
 
 def _leads_to(node: Node, unit: list[Node], readers: dict[Node, list[Node]], members: dict[Node, list[Node]]) -> bool:
-    """Tell whether a unit may depend on a node; the search ends after `FAR` nodes, and says yes."""
+    """Return whether a unit may depend on a node; the search gives up after `MAX_SEARCHED` nodes and returns True."""
     waiting, seen = [node], {node}
-    while waiting and len(seen) < FAR:
+    while waiting and len(seen) < MAX_SEARCHED:
         for reader in readers.get(waiting.pop(), ()):
             found = [n for n in members.get(reader, [reader]) if n not in seen]
             if members.get(reader) is unit:
@@ -157,7 +156,7 @@ def _leads_to(node: Node, unit: list[Node], readers: dict[Node, list[Node]], mem
 
 
 def _readers(graph: Graph, units: list[tuple[Node, ...]], steps: Steps) -> Counter:
-    """Count the readers of each entry; what members of strips ask the shape of is not read."""
+    """Count the readers of each entry, without the members of row kernels that need its shape only."""
     members = {node for unit in units for node in unit}
     readers = Counter(r.entry for node in members for r in steps[node].reads)
     readers.update(e for node in graph.nodes if node not in members for e in node.below())
@@ -166,7 +165,7 @@ def _readers(graph: Graph, units: list[tuple[Node, ...]], steps: Steps) -> Count
 
 
 def _kinds(graph: Graph, steps: Steps, known: Known, phase: Phase, turn: Turn) -> dict[Node, Any]:
-    """Return rows, type and phase of each node that goes down rows which some reduction has; None for others."""
+    """Return rows, type and phase of each node that can be computed by the rows of some reduction; None for others."""
     kind: dict[Node, Any] = dict.fromkeys(graph.nodes)
     found = sorted({step.rows for step in steps.values() if step.rows is not None}, key=len, reverse=True)
     for node in graph.nodes:
@@ -175,39 +174,39 @@ def _kinds(graph: Graph, steps: Steps, known: Known, phase: Phase, turn: Turn) -
             continue
         code = known.dtype((node, 0))
         rows = next(
-            (r for r in ([step.rows] if step.combine else found) if _goes_down(r, step, code, known.on_cpu)), None
+            (r for r in ([step.rows] if step.combine else found) if _fits_rows(r, step, code, known.on_cpu)), None
         )
         if rows is None or (len(turn.order) not in (0, len(step.space)) and prod(step.space) != prod(rows)):
-            continue  # of other numbers of dimensions, which are not turned, there are only numbers of the rows
+            continue  # shapes of other ranks are not permuted: only one value for each row is possible
         mine = (rows, code, phase(node))
-        made = [r for r in step.reads if kind[r.entry[0]] == mine and not steps[r.entry[0]].columns]  # by the same rows
-        if not any(_turns(r, turn(known.shape(r.entry)), len(rows)) for r in made):
+        made = [r for r in step.reads if kind[r.entry[0]] == mine and not steps[r.entry[0]].columns]  # same kernel
+        if not any(_reads_other_rows(r, turn(known.shape(r.entry)), len(rows)) for r in made):
             kind[node] = mine
     return kind
 
 
-def _goes_down(rows: Shape, step: Step, code: int, some: bool) -> bool:
-    """Tell whether a step goes down rows, and what it reads has a row for each, or one for all, or, if allowed, for some."""
+def _fits_rows(rows: Shape, step: Step, code: int, partial: bool) -> bool:
+    """Return whether a step can be computed by `rows`: operands have one for each, for all, or, if `partial`, for some."""
     n = len(rows)
     if step.space[:n] != rows or prod(step.space[n:]) * dtypes.SIZES[code] > LONGEST_ROW:
         return False
-    if some:  # kernels of a GPU find a row by its number alone
+    if partial:  # GPU kernels address a row by its index only
         return all(d in (1, e) for r in step.reads for d, e in zip(r.shape[:n], rows, strict=True))
     return all(r.shape[:n] == rows or all(d == 1 for d in r.shape[:n]) for r in step.reads)
 
 
-def _turns(read: Read, shape: Shape, n: int) -> bool:
-    """Tell whether a value of the rows is read along other axes than its own: then each row needs all of them."""
+def _reads_other_rows(read: Read, shape: Shape, n: int) -> bool:
+    """Return whether a value is read along other axes than it is computed along, so that a row depends on other rows."""
     return read.shape[:n] != shape[:n] or _without_ones(read.shape[n:]) != _without_ones(shape[n:])
 
 
 def _without_ones(row: Shape) -> Shape:
-    """Return the shape of a row without the leading dimensions of size 1, which broadcasting adds anyway."""
+    """Return the shape of a row without leading dimensions of size 1, which broadcasting adds."""
     return next((row[i:] for i, d in enumerate(row) if d != 1), ())
 
 
 def _without_reshapes(region: list[Node], steps: Steps) -> tuple[Node, ...]:
-    """Leave out what only gives a value another shape at the ends of a region: outside, that costs nothing."""
+    """Return a region without the reshapes at its ends, which cost nothing outside of it."""
     inside: dict[Node, None] = {}
     for node in region:
         if not steps[node].only_reshapes or any(n in inside for n, _ in node.inputs):

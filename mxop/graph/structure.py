@@ -1,4 +1,4 @@
-"""What a symbol computes, whatever its nodes are called: executors of equal structures share what the passes made of it."""
+"""The structure of a symbol: its graph without names.  Executors of equal structures share patterns."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from functools import cached_property
 from typing import Any
 
 from ..opdef import External
-from ..opdef.symbolic import Trace, Values, concrete, no_questions
+from ..opdef.symbolic import Trace, Values, concrete, no_new_guards
 from ..support.shape_mode import mode as shape_mode
 from .assignment import Assign
-from .completion import Shown, may_be_completed
+from .completion import NamedNodes, may_be_completed
 from .epoch import epoch
 from .infer import Known
 from .ir import Entry, Graph, Node
 from .passes import module_of
-from .patterns import Pattern, found_for
+from .patterns import Pattern, use_pattern
 from .plan import Result
 from .schedule import Arena, build
 
@@ -27,27 +27,27 @@ _NUMBERED = re.compile("\0([0-9]+)\0")
 
 @dataclass(frozen=True)
 class Ready:
-    """What an executor runs.
+    """A graph that is ready to be scheduled for an executor's arrays.
 
     Attributes
     ----------
     pattern : Pattern
     known : Known
-        Its shapes and calls, for the executor's arrays.
+        Shapes and calls of the pattern's nodes, for the executor's arrays.
     head_specs : sequence of (shape, type code)
-        Of the arrays for head gradients, None where no gradient depends on one.
-    shown : Shown
-        Its nodes as the symbol names them.
+        Of the arrays for head gradients; None where no gradient depends on them.
+    named : NamedNodes
+        Maps nodes of the pattern to nodes with the symbol's names.
     """
 
     pattern: Pattern
     known: Known
     head_specs: Sequence[tuple | None]
-    shown: Shown
+    named: NamedNodes
 
     @property
     def outputs(self) -> Sequence[Entry]:
-        """Those of the symbol."""
+        """The entries of the symbol's outputs."""
         return self.pattern.graph.outputs[: self.pattern.lowered.n_outputs]
 
     @property
@@ -55,29 +55,29 @@ class Ready:
         return self.pattern.graph.outputs[self.pattern.lowered.n_forward :]
 
     def build(self, arrays: Sequence[Any], heads: Sequence[Any], results: Sequence[Result], arena: Arena) -> tuple:
-        """Return the schedules, and the plan, for arrays of arguments and states, of head gradients, and for results."""
+        """Return the schedules and the plan for arrays of arguments and states, of head gradients, and of results."""
         pattern = self.pattern
         bound = {
             node: a
             for node, a in zip((*pattern.variables, *pattern.lowered.heads), (*arrays, *heads), strict=True)
             if node is not None
         }
-        return build(pattern.phases(results), self.known, bound, arena, pattern.shares, self.shown)
+        return build(pattern.phases(results), self.known, bound, arena, pattern.shares, self.named)
 
 
 class Structure:
-    """A symbol's graph; those that differ in names alone are equal.
+    """A symbol's graph; structures are equal if their graphs differ in names only.
 
     Parameters
     ----------
     graph : Graph
     variables : sequence of Node
-        Its arguments and states.
+        Arguments and auxiliary states.
     passes : sequence of Pass
     """
 
-    MOST = 24  # graphs that are kept for shapes one by one
-    _may_be_any = True
+    LIMIT = 24  # patterns for given sizes that are kept
+    _symbolic_sizes = True
 
     def __init__(self, graph: Graph, variables: Sequence[Node], passes: Sequence[Any]):
         self.graph, self.variables, self.passes = graph, list(variables), passes
@@ -86,8 +86,8 @@ class Structure:
         self._key = tuple(passes), outputs, tuple([_form(node, at) for node in graph.nodes])
         self._hash = hash(self._key)
         self._one_by_one: OrderedDict[Hashable, Pattern] = OrderedDict()
-        own = (module_of(p).startswith("mxop.") for p in passes)  # others may ask for names
-        self._for_any = self._may_be_any and may_be_completed(graph) and not _keeps_states(graph) and all(own)
+        own = (module_of(p).startswith("mxop.") for p in passes)  # passes of users may read names
+        self._symbolic = self._symbolic_sizes and may_be_completed(graph) and not _keeps_states(graph) and all(own)
 
     def __hash__(self) -> int:
         return self._hash
@@ -96,15 +96,15 @@ class Structure:
         return isinstance(other, Structure) and self._key == other._key
 
     def ready(self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int) -> Ready:
-        """Return what runs for variables of certain shapes and types, with the gradients of the `wanted` ones."""
-        if self._for_any and gpu < 0:
-            return found_for(self, None, specs, wanted, is_train, gpu, self.completed)  # type: ignore[return-value]
+        """Return the graph for variables of given shapes and types, with the gradients of the `wanted` ones."""
+        if self._symbolic and gpu < 0:
+            return use_pattern(self, None, specs, wanted, is_train, gpu, self.completed)  # type: ignore[return-value]
         return self.completed(self.pattern(specs, wanted, is_train, gpu), {})
 
     def pattern(
         self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int, trace: Trace | None = None
     ) -> Pattern:
-        """Return what the passes make of the graph; for any sizes, nodes have numbers instead of names."""
+        """Return the pattern of the graph; if sizes are symbolic, numbers replace the names of its nodes."""
         if trace is not None:
             graph, variables = self._numbered
             return self._pattern(graph, variables, specs, wanted, is_train, gpu, trace)
@@ -114,7 +114,7 @@ class Structure:
             found = self._pattern(self.graph, self.variables, specs, wanted, is_train, gpu)
             if not _keeps_states(found.graph):
                 self._one_by_one[key] = found
-                while len(self._one_by_one) > self.MOST:
+                while len(self._one_by_one) > self.LIMIT:
                     self._one_by_one.popitem(last=False)
         return found
 
@@ -126,7 +126,7 @@ class Structure:
 
     @cached_property
     def _numbered(self) -> tuple[Graph, list[Node]]:
-        """The graph with a number in the place of each name, and its variables."""
+        """The graph with numbers in place of names, and its variables."""
         new: dict[Node, Node] = {}
         for i, node in enumerate(self.graph.nodes):
             inputs = tuple([(new[n], k) for n, k in node.inputs])
@@ -134,16 +134,16 @@ class Structure:
             new[node] = Node(node.op, node.attrs, inputs, f"\0{i}\0", node.strings, i, node.order, control)
         return Graph([(new[n], k) for n, k in self.graph.outputs]), [new[v] for v in self.variables]
 
-    @no_questions()
+    @no_new_guards()
     def completed(self, pattern: Pattern, values: Values) -> Ready:
-        """Return what runs for sizes of the variables, with the names of this symbol."""
+        """Return the pattern completed for the sizes of the variables, with the names of this symbol."""
         lowered, known = pattern.lowered, pattern.completed(values)
         heads = [None if h is None else concrete(lowered.given[h], values) for h in lowered.heads]
         mine = dict(zip(pattern.variables, self.variables, strict=True))
-        return Ready(pattern, known, heads, Shown(pattern.graph, known, mine, self.named))
+        return Ready(pattern, known, heads, NamedNodes(pattern.graph, known, mine, self.named))
 
     def named(self, node: Node) -> Node:
-        """Return a node with a name, and the place where it was made, in the place of their number."""
+        """Return a node whose number is replaced by its name and by the source line that made it."""
         nodes = self.graph.nodes
         new = node.replaced(name=_NUMBERED.sub(lambda m: nodes[int(m[1])].name, node.name))
         if type(node.source) is int:
@@ -152,14 +152,14 @@ class Structure:
 
 
 def _form(node: Node, at: dict[Node, int]) -> tuple:
-    """Return what a node is to the passes: parameters are written too, for 0.0 equals -0.0, and 1 equals True."""
+    """Return all of a node that passes see; parameters are compared as text too, since 0.0 == -0.0 and 1 == True."""
     strings = tuple([item for item in (node.strings or {}).items() if item[0] not in node.attrs])
     inputs, control = tuple([(at[n], k) for n, k in node.inputs]), tuple([at[n] for n in node.control])
     return node.op, node.attrs, repr(node.attrs.values_), inputs, control, node.order, strings
 
 
 def _keeps_states(graph: Graph) -> bool:
-    """Tell whether a call of a graph has a state of its own, so that no two executors share it."""
+    """Return whether an operator keeps a state between calls, which two executors must not share."""
     ops = [node.op for node in graph.nodes]
     return any(isinstance(op, External) and not isinstance(op, Assign) and not op.bodies for op in ops)
 

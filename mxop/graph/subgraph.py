@@ -1,6 +1,6 @@
-"""The operator that stands for a part of a graph, which a backend runs.
+"""The operator that replaces a part of a graph, which a backend runs.
 
-It carries its graph, so it infers as that does, is differentiated through it, and can be written to a file.
+It holds its graph: inference and gradients use it, and it can be written to a file.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Subgraph(External):
         super().__init__(NAME, doc=type(self).__doc__ or "", params=(_string("backend"), _string("graph")))
         self.gradient(self._rule)
 
-    # ---- what the graph says --------------------------------------------------------------------------------------------
+    # ---- inference ------------------------------------------------------------------------------------------------------
     def input_names(self, attrs: Attrs, n: int | None = None) -> tuple[str, ...]:
         return tuple(v.name for v in inside(attrs.graph).variables)
 
@@ -74,46 +74,46 @@ class Subgraph(External):
     # ---- gradient: through the graph ------------------------------------------------------------------------------------
     @staticmethod
     def _rule(F: Any, heads: list, inputs: list, outputs: list, *, backend: str, graph: str) -> list:
-        whole, head_nodes, inner = gradient_inside(graph)
+        gradient, head_nodes, inner = gradient_inside(graph)
         values = dict(zip(inner, inputs, strict=True)) | dict(zip(head_nodes, heads, strict=True))
-        found = iter(replayed(F, whole, values))
-        return [None if e is None else next(found) for e in whole.parts]
+        found = iter(replayed(F, gradient, values))
+        return [None if e is None else next(found) for e in gradient.parts]
 
 
 def inside(text: str) -> Graph:
-    """Return the graph that is written in the parameter ``graph``."""
+    """Return the graph in the parameter ``graph``."""
     found = _graphs.get(text)
     if found is None:
         found = remember(text, Graph(symbols.from_json(text)._entries))
     return found
 
 
-_graphs: dict[str, Graph] = {}  # graphs that were written in this process know where their nodes were made
+_graphs: dict[str, Graph] = {}  # graphs written by this process, whose nodes have sources
 
 
 def remember(text: str, graph: Graph) -> Graph:
-    """Keep the graph of a text."""
+    """Cache the graph of a text."""
     return keep(_graphs, text, graph)
 
 
 @lru_cache(256)
 def gradient_inside(text: str) -> tuple[Graph, list[Node], list[Node]]:
-    """Return the gradients of a graph's inputs, with the variables that stand for head gradients and for inputs.
+    """Return the gradients of a graph's inputs, and the variables of head gradients and of inputs.
 
-    An input without gradient is an output ``(None, 0)``.
+    The gradients are a :class:`Gradient`, with None for an input without gradient.
     """
     graph = inside(text)
-    whole, _ = expand(graph, everything=False)
-    heads = [variable(f"_head_grad_{i}") for i in range(len(whole.outputs))]
+    expanded, _ = expand(graph, everything=False)
+    heads = [variable(f"_head_grad_{i}") for i in range(len(expanded.outputs))]
     inner = graph.variables
     states = set(graph.arguments()[1])
     wanted = [(v, 0) for v in inner if v not in states]
-    found = dict(zip(wanted, gradients(whole.outputs, [(h, 0) for h in heads], wanted), strict=True))
+    found = dict(zip(wanted, gradients(expanded.outputs, [(h, 0) for h in heads], wanted), strict=True))
     return Gradient([found.get((v, 0)) for v in inner]), heads, inner
 
 
 class Gradient(Graph):
-    """A graph of gradients; those that are zero are missing."""
+    """A graph of gradients; ``parts`` has None for those that are zero."""
 
     __slots__ = ("parts",)
 

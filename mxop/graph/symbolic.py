@@ -1,4 +1,4 @@
-"""Numeric parameters as inputs of a graph: where a plan is made for any numbers, formulas read them from arrays."""
+"""Numeric parameters as inputs of a graph: formulas read them from arrays, so that a plan holds for any values."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .ir import Entry, Node, variable
 
 
 def has_numbers(attrs: Attrs) -> bool:
-    """Tell whether a parameter of a call is a number that is to be any."""
+    """Return whether a parameter of a call is symbolic."""
     return SymbolicNumber in map(type, attrs.values_)
 
 
 def numbers_as_inputs(
     op: Operator, inputs: list[Entry], attrs: Attrs, specs: Any
 ) -> tuple[Operator, list[Entry], Attrs]:
-    """Return a call whose numbers are inputs, as far as its operator allows.
+    """Return a call whose symbolic parameters are inputs, as far as its operator allows.
 
-    A composite keeps them: its function is told; and so do kernels, for which they are filled in.  `specs` are those of the
-    graph that is being built, None where it is made for inference alone.
+    Composites keep them, since their functions can use them; kernels do until they are completed.  `specs` are those of the
+    graph under construction, None if it is made for inference only.
     """
     if isinstance(op, (Composite, Kernel, Reduction)):
         return op, inputs, attrs

@@ -1,6 +1,6 @@
-"""How passes show nodes to their authors: as symbols.
+"""Symbols for passes: how nodes are shown to authors of passes.
 
-The symbol layer lies above this one, which asks it through :mod:`mxop.opdef.above`.
+The symbol layer lies above this one and is reached through :mod:`mxop.opdef.above`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .ir import Entry
 
 
 def operand(entries: Sequence[Entry], known: Known) -> Any:
-    """Return entries as a symbol that knows its shape and type."""
+    """Return entries as a symbol with known shape and type."""
     return namespace().operands.Operand(entries, known)
 
 
@@ -41,7 +41,7 @@ def from_json(text: str) -> Any:
 
 
 def scope() -> AbstractContextManager:
-    """Return a scope in which making symbols leaves the user's names and attributes alone."""
+    """Return a scope in which new symbols do not use the user's names and attributes."""
     return namespace().operands.own_names()
 
 

@@ -1,4 +1,4 @@
-"""Functions of arrays that run as plans: what users mark with :func:`compiled`."""
+"""Functions of arrays that run as plans, marked with :func:`compiled`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .builder import Builder, Value
 from .calls import replayed
 from .draws import in_turn
 from .expand import expand
-from .halves import HALVES, widened
+from .halves import HALF_TYPES, widened
 from .ir import Entry, Graph, Node, variable
 from .outside import Outside
 from .patterns import REFUSED, Pattern, planned
@@ -32,8 +32,8 @@ NDArray = core.NDArray
 
 
 def run_in_float32(op: Operator, attrs: Attrs, inputs: Sequence[Any]) -> list | None:
-    """Call a composite on float16 arrays operator by operator, with float32 in between as in a plan; None for other arrays."""
-    if not op.in_float32 or not any(a.dtype_code in HALVES for a in inputs):  # type: ignore[attr-defined]
+    """Call a composite on float16 or bfloat16 arrays operator by operator, with float32 in between; None for other arrays."""
+    if not op.in_float32 or not any(a.dtype_code in HALF_TYPES for a in inputs):  # type: ignore[attr-defined]
         return None
     specs = tuple([(a.shape, a.dtype_code) for a in inputs])
     found = inside(op, attrs, len(inputs), specs)
@@ -51,13 +51,13 @@ def run_in_float32(op: Operator, attrs: Attrs, inputs: Sequence[Any]) -> list | 
 
 
 class _Traced(Builder):
-    """Builds the graph of a function, which has one mode."""
+    """Builds the graph of a function for one mode."""
 
     def __init__(self, specs: Specs, is_train: bool):
         super().__init__(specs)
         self._trained, self._recorded = is_train, tape.recording()
         self._others: list[Entry] = []
-        self._views: set[Entry] = set()  # what arrays would share memory with others in
+        self._views: set[Entry] = set()  # entries that would share memory if they were arrays
 
     def add(self, op: Operator, inputs: Sequence[Entry], attrs: Attrs) -> Node:
         # Before the graph is lowered: a gradient may be taken inside the function.
@@ -79,7 +79,7 @@ class _Traced(Builder):
         return part
 
     def changed(self, value: Value, new: Value) -> Value:
-        """Let a value that the function made be another one from now on, under all its names, as an array would be."""
+        """Give a value that the function made a new entry, under all its names, as arrays are changed in place."""
         node = value.entry[0]
         alone = (
             node.op is not None and value.entry not in self._views and (not self._scopes or node in self._scopes[-1])
@@ -90,21 +90,21 @@ class _Traced(Builder):
         return value
 
     def check_mode(self) -> None:
-        """Raise where the function calls what depends on the mode in another one than it is called in."""
+        """Raise if the function calls an operator that reads the mode in another mode than its own."""
         if has_mode(Graph(self._others)):
             raise OpValueError("a compiled function calls an operator in another mode than it is called in itself")
 
 
-#: What makes the result of a function of the list of what it consists of.
+#: Functions that make the result of a function from a list of its values.
 _forms: dict[type, Callable] = {Value: itemgetter(0), list: list, tuple: tuple}
 
 
 class _Calling(local):
     function: Callable | None = None
-    changed: tuple | None = None  # what the function reads outside, after it was traced
+    changed: tuple | None = None  # values that the function reads from outside, after tracing
 
 
-_calling = _Calling()  # the compiled function, or method of an instance, that this thread calls
+_calling = _Calling()  # the compiled function or method that this thread calls
 
 
 class CompiledFunction:
@@ -114,8 +114,8 @@ class CompiledFunction:
         functools.update_wrapper(self, function)
         self._function, self._reads, self._owner = function, Outside(function), self
         self._outside: tuple | None = None  # of the last call
-        self._same: dict[tuple, tuple] = {}  # what the function itself made of it, and what that was before
-        self._refused, self._told = "", False  # why calls run as the function is written, and whether that was said
+        self._same: dict[tuple, tuple] = {}  # outside values as changed by the function itself, and before
+        self._refused, self._told = "", False  # why calls run uncompiled, and whether the warning was given
 
     def __get__(self, instance: Any, owner: type | None = None) -> CompiledFunction:
         if instance is None or not hasattr(self._function, "__get__"):
@@ -137,14 +137,14 @@ class CompiledFunction:
             owner._refused, found = owner._refused or str(problem), None
         else:
             if read is not owner._outside and read == owner._outside:
-                read = owner._outside  # which is found faster
+                read = owner._outside  # the same object is looked up faster
             owner._outside = read
             before, _calling.function, _calling.changed = _calling.function, self._function, None
             try:
                 found = plans.run_function(owner, owner._same.get(read, read), list(arrays))
             finally:
                 _calling.function = before
-            if _calling.changed not in (None, read):  # by the function, as it was traced
+            if _calling.changed not in (None, read):  # changed by the function while it was traced
                 keep(owner._same, _calling.changed, owner._same.get(read, read))
         if found is None:
             found = self._function(*arrays)
@@ -160,7 +160,7 @@ class CompiledFunction:
     def pattern(
         self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int, trace: Trace | None = None
     ) -> Pattern:
-        """Return what runs for inputs of certain shapes and types."""
+        """Return the pattern for inputs of given shapes and types."""
         try:
             return self._traced(_calling.function or self._function, specs, wanted, is_train, gpu, trace)
         except REFUSED as problem:
@@ -204,15 +204,15 @@ class CompiledFunction:
 
 
 def compiled(function: Callable) -> CompiledFunction:
-    """Let a function of arrays run as one plan: its operators fused, its temporaries shared, without Python between them.
+    """Return a function of arrays that runs as one plan: operators fused, temporaries shared, no Python between them.
 
-    The function is called with placeholders: once for all sizes that give the same answers to what it asks of them, and again
-    for other numbers of dimensions, types, wanted gradients, and what it reads from outside (numbers and objects in closures,
-    globals, attributes); so it must do nothing but call operators.  A function
-    that looks at its arrays (their elements, ``asnumpy``), changes its arguments in place, or computes with an array that is
-    no argument, runs as it is, and warns once.  It may be a method.
-    Gradients of every order are those of the function, in which ``mx.autograd.grad`` may be called as well.
-    Results are new arrays, also where the function returns an argument, or a part of one.
+    The function is called with placeholders once for all sizes with the same guards (results of comparisons of sizes), and
+    again for other numbers of dimensions, types, wanted gradients, and values that it reads from outside (numbers and objects
+    in closures, globals, attributes).  So it must do nothing but call operators.  A function that reads elements of its arrays
+    (such as by ``asnumpy``), changes its arguments in place, or uses an array that is not an argument, runs uncompiled and
+    warns once.  It may be a method.  Gradients of every order are those of the function; it may call ``mx.autograd.grad``.
+    Results are new arrays, even if the function returns an argument or a part of one.
+
 
     Parameters
     ----------

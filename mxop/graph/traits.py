@@ -1,4 +1,4 @@
-"""What passes ask about a node."""
+"""Properties of nodes that passes need."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from .ir import Entry, Graph, Node
 
 
 def is_pure(node: Node) -> bool:
-    """Tell whether equal inputs give equal outputs and nothing else happens: what may be merged, folded or dropped.
+    """Return whether a node may be merged, folded or dropped: equal inputs give equal outputs, without effects.
 
-    Variables are not; nor are random operators, operators from outside, those that write states, and nodes whose order a
-    user fixed.
+    Variables, random operators, external operators, operators that write states, and nodes with control dependencies are not
+    pure.
     """
     op = node.op
     return op is not None and not (op.stateful or op.aux or op.writes or node.control)
 
 
 def elements_read(node: Node) -> list[Entry]:
-    """Return the inputs that a node looks into: of others it wants the shape, and their memory may hold something else."""
+    """Return the inputs whose elements a node reads; it reads only the shapes of others, whose memory may be reused."""
     unread = node.op.shape_only(len(node.inputs)) if node.op is not None else ()
     return [entry for i, entry in enumerate(node.inputs) if i not in unread]
 
 
 def states_of(graph: Graph) -> set[Node]:
-    """Return the variables that operators write: what they hold changes while a graph runs."""
+    """Return the variables that operators write while a graph runs."""
     return {node.inputs[i][0] for node in graph.nodes for i in node.mutated_inputs()}
 
 
 def strided(op: Kernel, attrs: Attrs, shapes: tuple, strides: tuple) -> tuple[tuple, tuple | None, int]:
-    """Return shape, strides and offset of a view operator's result, by the shapes of its inputs and first strides."""
+    """Return shape, strides and offset of a view, for the shapes of its inputs and the strides of the first."""
     return _strided(op, attrs, shapes, strides, numpy_shape())
 
 
@@ -47,7 +47,7 @@ def _strided(op: Kernel, attrs: Attrs, shapes: tuple, strides: tuple, np_shape: 
 
 
 def is_plain_view(node: Node, known: Known) -> bool:
-    """Tell whether a node gives the elements of its first input another shape, and nothing else."""
+    """Return whether a node only reshapes its first input."""
     op, attrs = known.call(node)
     if not isinstance(op, Kernel) or op.make_view is None or known.dtype(node.inputs[0]) != known.dtype((node, 0)):
         return False
@@ -55,26 +55,26 @@ def is_plain_view(node: Node, known: Known) -> bool:
     if not all(map(is_known, shapes)):
         return False
     shape, strides, offset = strided(op, attrs, shapes, contiguous_strides(shapes[0]))
-    return prod(shape) == prod(shapes[0]) and is_plain(shape, strides, offset)  # a part is more than another shape
+    return prod(shape) == prod(shapes[0]) and is_plain(shape, strides, offset)  # not a slice
 
 
 def is_plain(shape: tuple, strides: tuple | None, offset: int) -> bool:
-    """Tell whether elements lie in C order from the start."""
-    # an axis of one element has no step to compare
+    """Return whether elements are contiguous from the start."""
+    # the stride of an axis of size 1 is irrelevant
     steps = zip(shape, strides or (), contiguous_strides(shape))
     return strides is not None and offset == 0 and all(d <= 1 or a == b for d, a, b in steps)
 
 
 def same_by_rule(node: Node, entry: Entry, known: Known) -> bool:
-    """Tell whether output 0 of an elementwise node has the shape and type of one of its inputs, known or not."""
+    """Return whether output 0 of an elementwise node has the shape and type of one of its inputs, even if unknown."""
     op: Any = node.op
     return known.same(entry, (node, 0)) or (op.kind == "elementwise" and not op.broadcast and op.out_dtype is None)
 
 
 def bare(entry: Entry, specs: Callable[[Entry], tuple] | None) -> Entry:
-    """Return what an entry is a copy of: rules hand heads on, undo broadcasting and reshape, where shapes are the same.
+    """Return the source of an entry that rules handed on, unbroadcast or reshaped, if their shapes agree; else the entry.
 
-    `specs` tells shapes and types; None: nobody knows them.
+    `specs` returns shapes and types; None if they are unknown.
     """
     while specs is not None:
         source = _handed_on(*entry)
@@ -85,11 +85,11 @@ def bare(entry: Entry, specs: Callable[[Entry], tuple] | None) -> Entry:
 
 
 def _handed_on(node: Node, k: int) -> Entry | None:
-    """Return the input that an output of a node is if its shape is that input's; None where it is computed."""
+    """Return the input that an output equals if their shapes agree; None if it is computed."""
     op: Any = node.op
     if op is None or op.name in ("_unbroadcast", "Flatten", "Reshape"):
         return node.inputs[0] if node.inputs else None
-    if not (op.is_backward and op.kind == "elementwise"):  # others may hand on what has another gradient
+    if not (op.is_backward and op.kind == "elementwise"):  # others may hand on inputs with another gradient
         return None
     root = op.formula(node.attrs, len(node.inputs)).roots[k]
     return node.inputs[root.label] if root.kind == "input" else None

@@ -1,4 +1,4 @@
-"""What loops compute and nobody reads goes, before a graph is run."""
+"""Removes dead outputs of loops before a graph runs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from .rewrite import rewrite
 
 
 def trimmed(graph: Graph) -> Graph:
-    """Return a graph whose loops compute only what is read."""
+    """Return a graph whose loops compute only outputs that are read."""
     return trimmed_with_moves(graph)[0]
 
 
 def trimmed_with_moves(graph: Graph) -> tuple[Graph, dict[Entry, Entry]]:
-    """Return what :func:`trimmed` does, and where entries of the graph are in it that have moved."""
+    """Return :func:`trimmed` of a graph, and the map of changed entries."""
     if not any(node.op is not None and node.op.bodies for node in graph.nodes):
         return graph, {}
     used: set[Entry] = set(graph.outputs)
@@ -35,7 +35,7 @@ def trimmed_with_moves(graph: Graph) -> tuple[Graph, dict[Entry, Entry]]:
         if op is node.op:
             return None
         made = new.replaced(tuple([new.inputs[i] for i in ins]), op=op)
-        made._n_outputs = 0  # it has others
+        made._n_outputs = 0  # recomputed: it has fewer
         return [(made, outs.index(k)) if k in outs else (node, k) for k in range(node.n_outputs)]
 
     return rewrite(graph, replace)

@@ -1,4 +1,4 @@
-"""``mx.autograd.grad`` inside compiled functions: the gradient is added to the graph that is being built."""
+"""``mx.autograd.grad`` inside compiled functions: gradients are added to the graph under construction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .ir import Graph
 def _gradients(
     builder: Builder, heads: Sequence[Value], variables: Sequence[Value], head_grads: Sequence[Value | None] | None
 ) -> list[Value]:
-    """Return the gradients of `heads` by `variables`, any values that the heads were computed from."""
+    """Return the gradients of `heads` with respect to `variables`, which may be any values that the heads depend on."""
     given = [None] * len(heads) if head_grads is None else head_grads
     for what, values in (("heads", heads), ("variables", variables), ("head gradients", given)):
         for value in values:

@@ -1,4 +1,4 @@
-"""The verifier: what holds of every graph, looked at after each pass."""
+"""The verifier: checks the invariants of a graph after each pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def verify(
     graph: Graph, known: Known | None = None, after: str | None = None, verified: set[Node] | None = None,
     complete: bool = False,
 ) -> None:  # fmt: skip
-    """Check that a graph is one.
+    """Raise unless a graph is valid.
 
     Parameters
     ----------
@@ -24,18 +24,18 @@ def verify(
     after : str, optional
         The pass that made the graph, for the message.
     verified : set of Node, optional
-        Nodes that were found right before (they do not change); this one's are added.
+        Nodes that were verified before (they are immutable); those of this graph are added.
     complete : bool
-        Infer, and add to `known`, what is not known of a node; otherwise that is an error.
+        Infer shapes and types that are missing in `known`; otherwise missing ones are an error.
 
     Raises
     ------
     MXNetError
-        For a cycle, a missing output, a wrong number of inputs, or a shape or type that does not follow.
+        For a cycle, a missing output, a wrong number of inputs, or a wrong shape or type.
     """
     blame = _blame(after)
     verified = set() if verified is None else verified
-    for node in graph.nodes:  # an order in which a node can only come before what it needs if that needs it too
+    for node in graph.nodes:  # in this order, a node comes before one that it needs only in a cycle
         if node in verified:
             continue
         for source, _ in node.below():
@@ -96,13 +96,13 @@ def _check_known(node: Node, known: Known, blame: str) -> None:
 
 
 def verify_arguments(before: Graph, graph: Graph, after: str) -> None:
-    """Check that no variable is new."""
+    """Raise if a pass added a variable."""
     for node in set(graph.variables) - set(before.variables):
         raise MXNetError(f"{_blame(after)}{describe(node)} is new; a pass cannot ask for further arguments")
 
 
 def verify_kept(before: Graph, graph: Graph, known: Known, after: str) -> None:
-    """Check that the outputs are as many as before, of the same shapes and types."""
+    """Raise unless a pass kept the number of outputs, their shapes and types."""
     blame = _blame(after)
     if len(graph.outputs) != len(before.outputs):
         raise MXNetError(f"{blame}it has {len(graph.outputs)} outputs; before it had {len(before.outputs)}")
@@ -118,12 +118,12 @@ Snapshot = list[tuple[Node, tuple[Any, ...]]]
 
 
 def snapshot(graph: Graph) -> Snapshot:
-    """Write down what the nodes of a graph are, before code of a user sees them."""
+    """Return the attributes of a graph's nodes, before a user's pass receives them."""
     return [(n, (n.op, n.attrs, n.inputs, n.name, n.control)) for n in graph.nodes]
 
 
 def verify_untouched(before: Snapshot, after: str) -> None:
-    """Check that a pass built new nodes and left those that it was given alone; put back what it changed."""
+    """Raise if a pass changed a node that it was given, after restoring it."""
     changed = None
     for node, parts in before:
         if any(a is not b for a, b in zip(parts, (node.op, node.attrs, node.inputs, node.name, node.control))):

@@ -1,4 +1,4 @@
-"""What an operator is: the five kinds, the registry, parameters, inference.  Users import it as ``mxop.op``."""
+"""Operators: the five kinds, the registry, parameters, inference.  Users import this package as ``mxop.op``."""
 
 from ..formula import Expr, with_rule
 from ..formula import functions as F

@@ -1,6 +1,6 @@
-"""What this layer asks of those above it: they are handed down when the package is imported.
+"""Functions of higher layers that this layer calls: they are provided when the package is imported.
 
-A composite is inferred by the graph layer, and a pass shows nodes as symbols; neither may import what lies above it.
+The graph layer infers composites, and the symbol layer shows nodes to passes; lower layers may not import these.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _given: dict[str, Callable] = {}
 
 
 def provide(**functions: Callable) -> None:
-    """Hand functions of higher layers down, by name."""
+    """Register functions of higher layers, by name."""
     _given.update(functions)
 
 
@@ -24,7 +24,7 @@ def ask(name: str) -> Callable[..., Any]:
     Raises
     ------
     MXNetError
-        When the package was not imported as a whole.
+        If ``mxop`` itself was not imported.
     """
     if name not in _given:
         raise MXNetError(f"{name} is a function of a higher layer, which is not loaded: import mxop")

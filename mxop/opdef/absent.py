@@ -1,4 +1,4 @@
-"""An operator that a file names and that is not registered: its graph can be looked at, and not computed."""
+"""Operators in files that are not registered: their graphs can be inspected, but not evaluated."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _NO_ATTRS = Attrs((), ())
 
 
 class Absent(Operator):
-    """What stands in a graph for one call of an operator that is not registered.
+    """One call of an operator that is not registered.
 
-    It takes any inputs; its parameters are kept as text.  Whatever would need to know more raises.
+    It takes any inputs; its parameters stay text.  Methods that need the operator's definition raise.
 
     Parameters
     ----------
     name : str
     n_outputs : int or None
-        Outputs, hidden ones included; None where the file does not tell.
+        The number of outputs, with hidden ones; None if the file does not say.
     n_visible : int
-        Those that the graph reads.
+        The number of outputs that the graph reads.
     written : object
-        What only a file holds of the node, for whoever writes it again.
+        Data of the node that are in the file only, for writing it again.
     package : str, optional
-        Where the operator is from, if the file says so.
+        The package of the operator, if the file names it.
     """
 
     kind = "absent"
@@ -54,7 +54,7 @@ class Absent(Operator):
         return ("output",) if n == 1 else tuple(f"output{i}" for i in range(n))
 
     def check_arity(self, attrs: Attrs, n: int) -> None:
-        """Accept any number: how many there must be is not known."""
+        """Accept any number of inputs, since the right one is unknown."""
 
     def _refuse(self, *_: Any) -> NoReturn:
         raise not_registered(self.name)

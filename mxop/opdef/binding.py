@@ -1,4 +1,4 @@
-"""What a call means for an operator whose inputs follow from its parameters."""
+"""Arguments of calls whose inputs depend on the parameters."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def _a(kind: type) -> str:
 def bind_open(
     op: Operator, args: Sequence[Any], kwargs: Mapping[str, Any], kind: type, optional: bool
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Sort the arguments of a call whose inputs follow from its parameters.
+    """Separate the arguments of a call into inputs and parameters, if its inputs depend on its parameters.
 
     Parameters
     ----------
     kind : type
-        The class of inputs: these are inputs, all else is a parameter.
+        The class of inputs; all other arguments are parameters.
     optional : bool
-        Whether inputs may be missing (None stands for them), as when a symbol is made.
+        Whether inputs may be missing, as when a symbol is made; they are None.
 
     Returns
     -------

@@ -1,6 +1,6 @@
-"""Reductions of one input: a formula on each element, an associative combination along axes, a formula at the end.
+"""Reductions of one input: a formula on each element, an associative combination along axes, and a final formula.
 
-The parameters ``axis``, ``keepdims`` and ``exclude`` belong to the kind.
+All reductions have the parameters ``axis``, ``keepdims`` and ``exclude``.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Combine:
     Attributes
     ----------
     name : str
-        What the CPU kernel calls it.
+        Its name in the CPU kernel.
     identity : float
-        Value of an empty reduction.
+        The value of an empty reduction.
     cuda : str
-        CUDA text of ``a`` combined with ``b``.
+        CUDA text of `a` combined with `b`.
     """
 
     name: str
@@ -60,7 +60,7 @@ _READ = ("max", "min", "hypot")  # combinations whose derivative reads the combi
 
 
 def own_params(exclude: bool) -> list[Param]:
-    """Return the parameters that belong to the kind."""
+    """Return the parameters that all reductions have."""
     return [_AXIS, _KEEPDIMS] + ([_EXCLUDE] if exclude else [])
 
 
@@ -72,13 +72,13 @@ class Reduction(Operator):
     function : callable
         The formula of one element, ``function(data, **params)``.
     combine : {'add', 'mul', 'max', 'min', 'hypot'} or callable
-        One of them, or ``combine(**params)``, which returns one.
+        A combination, or ``combine(**params)``, which returns one.
     empty : bool
-        Whether nothing may be combined, which gives the identity; by default unless an extremum is sought.
+        Whether no elements may be combined, which gives the identity; by default unless it is an extremum.
     final : callable, optional
         ``final(value, count, **params)``, the formula applied to each combined value.
     wide : bool
-        Compute in float64 whatever the data, because intermediate values outgrow the result (squares in a norm).
+        Whether to compute in float64 for all types, because intermediate values exceed the result (squares in a norm).
     """
 
     kind = "reduction"
@@ -94,7 +94,7 @@ class Reduction(Operator):
         self._parts: dict[str, Any] = {}
 
     def combine_of(self, attrs: Attrs) -> Combine:
-        """Return how a call combines values."""
+        """Return the combination of a call."""
         if isinstance(self.combine, str):
             return COMBINES[self.combine]
         found = self.combine(**{n: attrs[n] for n in attrs if n not in OWN})
@@ -104,18 +104,18 @@ class Reduction(Operator):
         return COMBINES[found]
 
     def axes(self, attrs: Attrs, rank: int) -> tuple[int, ...]:
-        """Return the axes that a call reduces, sorted."""
+        """Return the sorted axes that a call reduces."""
         return infer.reduced_axes(self.name, attrs["axis"], attrs.get("exclude", False), rank)
 
     def formulas(self, attrs: Attrs) -> tuple[Formula, Formula | None]:
-        """Trace the element's formula and the final one (over the combined value and the count)."""
+        """Return the traced formula of an element, and the final one (over the combined value and the count)."""
         key = attrs.values_
         found = self._formulas.get(key)
         if found is None:
             values = {n: attrs[n] for n in attrs if n not in OWN}
             first = self._traced(self.function, input_(0), **values)
             last = None if self.final is None else self._traced(self.final, input_(0), input_(1), **values)
-            found = keep(self._formulas, key, (first, last))  # axes vary freely; the formulas behind them do not
+            found = keep(self._formulas, key, (first, last))  # keyed by all parameters, of which axes change most
         return found
 
     def _traced(self, function: Callable, *args: Expr, **params: Any) -> Formula:
@@ -140,13 +140,13 @@ class Reduction(Operator):
             if not result and not numpy_shape():
                 result = (1,)  # MXNet's full reduction
         result = infer.same_shape(self.name, ["the input reduced", "output"], [result, outs[0]])[0]
-        if None in shape:  # what is kept follows from the output
+        if None in shape:  # kept dimensions follow from the output
             kept = iter(result if not attrs["keepdims"] else [d for i, d in enumerate(result) if i not in axes])
             shape = tuple([d if i in axes else next(kept) for i, d in enumerate(shape)])
         return [shape], [result]
 
     def _check_not_empty(self, shape: tuple, axes: tuple[int, ...]) -> None:
-        """Raise where a result, of which there is at least one, would be that of no elements."""
+        """Raise if a result is that of no elements."""
         if any(shape[i] == 0 for i in axes) and not any(d == 0 for i, d in enumerate(shape) if i not in axes):
             raise OpValueError(
                 f"operator {self.name}: data of shape {tuple(shape)} have no elements along axis={axes}, and the {self.name} "
@@ -165,7 +165,7 @@ class Reduction(Operator):
         return True
 
     def implied(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> Any:
-        """Differentiate the final formula, the combination, and the element's formula."""
+        """Return the gradient through the final formula, the combination, and the element's formula."""
         x, g, value = inputs[0], heads[0], outputs[0]
         out_dtype = attrs.get("out_dtype")
         if out_dtype is not None:
@@ -176,17 +176,17 @@ class Reduction(Operator):
         return [found if out_dtype is None else F._cast_like(found, inputs[0])]
 
     def _before_final(self, F: Any, attrs: Attrs, head: Any, x: Any, result: Any) -> tuple[Any, Any]:
-        """Return the gradient of the combined value, and that value if somebody asks for it."""
+        """Return the gradient of the combined value, and that value if a derivative reads it."""
         op, own = self.part("_final_"), {n: attrs[n] for n in attrs if n not in OWN}
         count = prod(x.shape[i] for i in self.axes(attrs, x.ndim))
         given = op.parse({"count": float(count), **own})
-        value = result  # of the same shape; to find the combined value again takes a pass over the data
+        value = result  # a placeholder: to recompute the combined value takes a pass over the data
         if self.combine_of(attrs).name in _READ or 0 in op.backward_formula(given, 1).inputs:
             value = F._invoke(self.part("_combined_"), [x], attrs)
         return op.grad(F, given, [head], [value], [result], [True])[0], value
 
     def _of_elements(self, F: Any, attrs: Attrs, head: Any, x: Any, value: Any) -> Any:
-        """Return the gradient of the data, from that of the combined value."""
+        """Return the gradient of the data, given that of the combined value."""
         axis, exclude = attrs["axis"], attrs.get("exclude", False)
         op = self.part("_map_")
         given = op.parse({n: attrs[n] for n in op.spec.names})
@@ -209,14 +209,14 @@ class Reduction(Operator):
         return g if plain else op.grad(F, given, [g], [x], [elements], [True])[0]
 
     def part(self, prefix: str) -> Any:
-        """Return a hidden operator that the gradient is made of; it belongs to this one, and goes with it.
+        """Return a hidden operator that the gradient calls; it belongs to this operator.
 
-        ``_map_`` is the element's formula, ``_final_`` the final one, ``_combined_`` the reduction without that.
+        ``_map_`` is the element's formula, ``_final_`` the final one, ``_combined_`` the reduction without the final one.
         """
         found = self._parts.get(prefix)
         if found is None:
             found = self._parts.setdefault(prefix, self._made(prefix))
-            registry.find(found.name)  # known by its name from now on, where this operator is
+            registry.find(found.name)  # makes it known by name, if this operator is
         return found
 
     def derived(self, prefix: str) -> Operator | None:
@@ -238,7 +238,7 @@ class Reduction(Operator):
 
     @staticmethod
     def check_combine(combines: tuple) -> None:
-        """Raise unless a user's combinations are known, one or two."""
+        """Raise unless there are one or two combinations, and each is known."""
         for combine in combines:
             if not callable(combine) and not (isinstance(combine, str) and combine in COMBINES):
                 raise OpTypeError(f"reduction{callers_line()}: combine={combine!r} is not one of {', '.join(COMBINES)}, nor a "
@@ -248,21 +248,21 @@ class Reduction(Operator):
 
 
 class Part(Elementwise):
-    """A formula that a reduction is made of, with the reduction's parameters after its own."""
+    """A formula of a reduction, whose parameters follow the formula's own."""
 
     def __init__(self, of: Any, prefix: str, function: Callable, arguments: Sequence[str], params: tuple = (),
                  **options: Any):  # fmt: skip
         super().__init__(function, name=prefix + of.name, arguments=arguments, module=of.module, **options)
-        self.whole, self._params = of, params
+        self.base, self._params = of, params
 
     @cached_property
     def spec(self) -> Spec:  # type: ignore[override]
-        params = (*self._params, *(p for p in self.whole.spec.params if p.name not in OWN))
-        return Spec(self.name, params, (*(p.name for p in params), *([IS_TRAIN] if self.whole.spec.has_mode else [])))
+        params = (*self._params, *(p for p in self.base.spec.params if p.name not in OWN))
+        return Spec(self.name, params, (*(p.name for p in params), *([IS_TRAIN] if self.base.spec.has_mode else [])))
 
 
 def checked_parts(op: Any, function: Callable, combines: tuple, final: Callable | None, values: Sequence[str]) -> None:
-    """Raise for what is wrong in a user's reduction: its parameters, combinations and formulas."""
+    """Raise for an invalid user-defined reduction: its parameters, combinations and formulas."""
     code = function.__code__
     own = [n for n in code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount] if n in OWN]
     if own:

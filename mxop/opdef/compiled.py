@@ -1,6 +1,6 @@
-"""Functions of C as the CPU way of a kernel: addresses and capsules, and the parameters that they are given.
+"""C functions as CPU implementations of a kernel: their addresses and capsules, and the parameters that they receive.
 
-What they must be is written in ``mxop/library/include/mxop/kernel.h``.
+``mxop/library/include/mxop/kernel.h`` declares their signature.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from ..support.errors import OpTypeError, OpValueError
 from .params import Attrs, Bound, DType, Param, Scalar
 
 NAME = "mxop.kernel"
-_SIGNATURE = "int(MXOPTensor**,MXOPTensor**,double*,int)"  # as Cython names the capsules of its functions
+_SIGNATURE = "int(MXOPTensor**,MXOPTensor**,double*,int)"  # the name that Cython gives the capsule of such a function
 
 
 def address_of(who: str, function: Any) -> int | None:
-    """Return the address of a function of C; None for anything else.
+    """Return the address of a C function; None for any other object.
 
     Parameters
     ----------
     function : int, ctypes function, capsule, or object with an ``address``
-        As numba's ``cfunc`` makes them.
+        Numba's ``cfunc`` makes objects with an ``address``.
     """
     if type(function).__name__ == "PyCapsule":
         return _in_capsule(who, function)
@@ -54,7 +54,7 @@ def _in_capsule(who: str, capsule: Any) -> int:
 
 
 def check_params(who: str, params: tuple[Param, ...]) -> None:
-    """Raise for parameters that a function of C is not given."""
+    """Raise for parameters that cannot be passed to a C function."""
     for p in params:
         if p.kind not in (float, int, bool, Scalar, Bound, DType) and not p.choices:
             raise OpTypeError(f"{who}: parameter {p.name!r} ({p.type_name}) is not handed to functions of C; they take "
@@ -62,7 +62,7 @@ def check_params(who: str, params: tuple[Param, ...]) -> None:
 
 
 def numbers(params: tuple[Param, ...], attrs: Attrs) -> list[float]:
-    """Return the parameters of a call as a function of C is given them."""
+    """Return the parameters of a call as numbers, as a C function receives them."""
     found = []
     for p in params:
         value = attrs[p.name]
@@ -71,7 +71,7 @@ def numbers(params: tuple[Param, ...], attrs: Attrs) -> list[float]:
 
 
 def steps_of(op: Any, address: int, owner: Any) -> Callable[..., None]:
-    """Return the prepared way of a function of C; `owner` is what keeps it in memory."""
+    """Return a prepared implementation that calls a C function; `owner` keeps the function in memory."""
     check_params(f"operator {op.name}", op.spec.params)
 
     def steps_of_c(steps: Any, inputs: list, outputs: list, **params: Any) -> None:

@@ -1,6 +1,6 @@
 """The kind *composite*: a function of ``F`` that calls other operators.
 
-Gradient, devices and inference follow from the operators that it calls.
+Gradients, devices and inference follow from the operators called.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from .rules import check_rule, with_common_options
 
 
 class Composite(Operator):
-    """An operator made of other operators.
+    """An operator made of calls of other operators.
 
-    ``function(F, *inputs, **params)`` gets ``mx.nd`` or ``mx.sym`` as `F`.
+    `F` in ``function(F, *inputs, **params)`` is a namespace of operators, such as ``mx.nd`` or ``mx.sym``.
 
     Parameters
     ----------
     planned : bool
-        Whether calls on arrays run as a plan.  A plan is made for the integers and tuples among the parameters: where these are
-        new at each call, as lists of learning rates are, one operator after the other is faster.
+        Whether calls on arrays run as a plan.  Each combination of integers and tuples among the parameters needs a plan of its
+        own: if these differ in each call, as lists of learning rates do, calling one operator after another is faster.
     in_float32 : bool
-        Whether what is computed in between keeps float32 where the data have a half type; False for what cannot overflow, and
-        is to go down rows in one strip with what is around it.
+        Whether intermediate values of float16 and bfloat16 data are float32; False for a function that cannot overflow, and
+        is to be fused with the operators around it into one row kernel.
     """
 
     kind = "composite"
@@ -49,21 +49,21 @@ class Composite(Operator):
                               "as in def f(F, data)")  # fmt: skip
 
     def infer(self, rule: Callable) -> Callable:
-        """Decorate a two-way rule ``rule(ins, outs, **params) -> (ins, outs)``, run before looking inside."""
+        """Decorate a two-way rule ``rule(ins, outs, **params) -> (ins, outs)``, which runs before inference inside."""
         check_rule(self, "infer rule", rule, ("ins", "outs"))
         self._infer = rule
         self.changed()
         return rule
 
     def dims(self, table: Callable) -> Callable:
-        """Decorate ``table(**params) -> dict``: the dimensions of all inputs and outputs, see :mod:`.dims`."""
+        """Decorate ``table(**params) -> dict``: the dimensions of all inputs and outputs; see :mod:`.dims`."""
         check_rule(self, "table of dimensions", table, ())
         self._infer = dims.rule_of(self, table)
         self.changed()
         return table
 
     def called(self, F: Any, inputs: Sequence[Any], attrs: Attrs) -> Any:
-        """Call the function; inputs that a call with `attrs` does not take are None."""
+        """Call the function, with None for inputs that a call with `attrs` does not take."""
         if self._active_inputs is None:
             return self.function(F, *inputs, **attrs)
         given = dict(zip(self.input_names(attrs), inputs, strict=True))
@@ -71,22 +71,22 @@ class Composite(Operator):
 
     @property
     def has_rules(self) -> bool:
-        """Whether shapes or types have a rule of their own."""
+        """Whether the operator has a rule for shapes or types."""
         return self._infer is not None or self._types is not None
 
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
         if self._infer is not None:
             ins, outs = two_way.by_rule(self, self._infer, ins, outs, attrs)
             if all(infer.known(s) for s in ins):
-                sure = two_way.by_rule(self, self._infer, ins, [None] * len(outs), attrs)[1]  # not what was handed on
+                sure = two_way.by_rule(self, self._infer, ins, [None] * len(outs), attrs)[1]  # from `ins` only
                 outs = infer.agreed(self.name, self.output_names(attrs, len(ins)), sure, outs)
                 if self.module.startswith("mxop.") and all(infer.known(s) for s in outs):
-                    return ins, outs  # a user's rule is held against what is inside
+                    return ins, outs  # rules of users are checked against inference inside
         return self._inside(attrs, ins, outs, "shape")
 
     def implied_types(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
         found, done = self._inside(attrs, ins, outs, "type")
-        if dtypes.UNKNOWN in found:  # its function may have asked for the type
+        if dtypes.UNKNOWN in found:  # its function may have read the type
             known = two_way.types(lambda *codes: self._inside(attrs, list(codes), [dtypes.UNKNOWN] * len(outs), "type")[1],
                                   found, outs)  # fmt: skip
             return self._inside(attrs, known, outs, "type") if known != found else (found, done)
@@ -102,7 +102,7 @@ class Composite(Operator):
         return infer.agreed(self.name, self.output_names(attrs, n), outs, whole[0]), whole[1]
 
     def by_rules(self, attrs: Attrs, shapes: list, types: list[int]) -> tuple[list, list]:
-        """Return the shapes of inputs and outputs, as far as rules of its own tell."""
+        """Return the shapes of inputs and outputs, as far as the operator's own rules determine them."""
         n = self.num_outputs(attrs, len(shapes))
         ins, outs = shapes, [None] * n
         if self._infer is not None:
@@ -124,19 +124,19 @@ def composite(function: Callable[..., Any], /, *, override: bool = ..., **option
 @overload
 def composite(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Composite]: ...
 def composite(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
-    """Make an operator of a function of ``F`` and inputs, which calls other operators.
+    """Make an operator of a function that calls other operators.
 
-    ``@op.infer`` decorates ``rule(ins, outs, **params) -> (ins, outs)``, which completes shapes, ``@op.infer_types`` one of
-    types, and ``@op.gradient`` ``rule(F, heads, inputs, outputs, **params)``, where the gradient is not that of what is called.
+    ``@op.infer`` decorates ``rule(ins, outs, **params) -> (ins, outs)``, which completes shapes; ``@op.infer_types`` one for
+    types; ``@op.gradient`` ``rule(F, heads, inputs, outputs, **params)``, if the gradient is not that of the calls.
 
     Parameters
     ----------
     function : callable
         ``function(F, *inputs, **params)`` returns an array, or a tuple of `num_outputs`.
     planned : bool, default True
-        Whether calls on arrays run as a plan; False where integers or tuples are new at each call.
+        Whether calls on arrays run as a plan; False if integers or tuples differ in each call.
     in_float32 : bool, default True
-        Whether intermediate values of half types keep float32.
+        Whether intermediate values of float16 and bfloat16 data are float32.
     {common}
 
     Examples

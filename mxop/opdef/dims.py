@@ -1,6 +1,6 @@
-"""Shapes as tables: each dimension of each input and output is a number, a name, or follows from one that has a name.
+"""Shapes as tables: each dimension of each input and output is a number, a name, or a function of a named one.
 
-What is known of one shape so completes all others, in both directions.
+Known dimensions complete all shapes, in both directions.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from . import infer
 
 
 class Of(NamedTuple):
-    """A dimension that follows from another.
+    """A dimension that is a function of a named one.
 
     Parameters
     ----------
     name : str
-        The other.
+        The name of the other dimension.
     there, back : callable
-        ``there(size)``: this dimension, from the size of the other, and back; None where it does not follow.
+        ``there(size)`` returns this dimension for a size of the other, ``back`` the inverse; None if undefined.
     otherwise : int, optional
-        What it is as long as the other is not known.
+        This dimension while the other is unknown.
 
     Examples
     --------
@@ -42,12 +42,12 @@ Dim = int | str | Of | None
 
 
 def completed(op: str, table: Mapping[str, Sequence[Dim]], shapes: Mapping[str, infer.Shape]) -> dict[str, infer.Shape]:
-    """Return the shapes of an operator's inputs and outputs, completed by a table of their dimensions.
+    """Return the shapes of an operator's inputs and outputs, completed by a table of dimensions.
 
     Raises
     ------
     OpValueError
-        When one does not fit.
+        If a shape contradicts the table.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def completed(op: str, table: Mapping[str, Sequence[Dim]], shapes: Mapping[str, 
         return sizes.get(dim) if isinstance(dim, str) else dim
 
     done, n_known = dict(shapes), -1
-    while len(sizes) > n_known:  # until all is completed by all that was found
+    while len(sizes) > n_known:  # until no more sizes are found
         n_known = len(sizes)
         for name, shape in done.items():
             dims = table[name]
@@ -82,12 +82,12 @@ def completed(op: str, table: Mapping[str, Sequence[Dim]], shapes: Mapping[str, 
 
 
 def _shown(dims: Sequence[Dim]) -> str:
-    """Write what each dimension is, for a message."""
+    """Return a table row as text, for messages."""
     return f"({', '.join('?' if d is None else f'of {d.name}' if isinstance(d, Of) else str(d) for d in dims)})"
 
 
 def rule_of(op: Any, table: Callable) -> Callable:
-    """Return the two-way rule that a table of shapes, a function of the parameters, is."""
+    """Return a two-way rule that applies a table, which is a function of the parameters."""
 
     def rule(ins: list, outs: list, **params: Any) -> tuple[list, list]:
         names = [*op.input_names(params, len(ins)), *op.output_names(params, len(ins))]

@@ -1,4 +1,4 @@
-"""Signatures and documentation of operators, made from their definitions when somebody asks."""
+"""Signatures and documentation of operators, generated from their definitions on demand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def signature(op: Operator, symbol: bool = False) -> inspect.Signature:
             kind = P.POSITIONAL_OR_KEYWORD
     names = set(op.arguments)
     rows = [p for p in op.spec.params if p.name not in names]
-    # a required parameter after an optional one can only be a keyword
+    # a required parameter after an optional one can only be given by keyword
     seen_default = any(p.default is not P.empty for p in found)
     for row in rows:
         default = P.empty if row.required else row.shown_default()
@@ -43,12 +43,12 @@ def signature(op: Operator, symbol: bool = False) -> inspect.Signature:
 
 
 def documentation(op: Operator, value: str = "NDArray") -> str:
-    """Return the documentation of an operator's function, with its parameters, before the examples.
+    """Return the documentation of an operator's function; its parameters are inserted before the examples.
 
     Parameters
     ----------
     value : {'NDArray', 'Symbol'}
-        What the function takes.
+        The type of the function's inputs.
     """
     text = _doc(op)
     lines = text.splitlines()
@@ -73,7 +73,7 @@ _COMMON = {
 
 
 def _one_output(op: Operator) -> bool:
-    """Tell whether a call gives one array whatever its parameters are."""
+    """Return whether every call returns one array."""
     if isinstance(op, BackwardOperator):
         return False
     count = op._num_outputs if op._visible_outputs is None else op._visible_outputs
@@ -81,7 +81,7 @@ def _one_output(op: Operator) -> bool:
 
 
 def info(name: str) -> dict[str, Any]:
-    """Return everything that is registered about an operator, under the names that MXNet's registry gives them.
+    """Return all registered properties of an operator, under the names of MXNet's registry.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def _example(p: Any) -> Any:
 
 
 def _example_call(op: Operator) -> tuple[Any, int]:
-    """Return parameters and a number of inputs that a call could have."""
+    """Return parameters and a number of inputs for an example call."""
     if isinstance(op, BackwardOperator):
         attrs = op.attrs_for(*_forward_call(op))
         return attrs, len(op.input_names(attrs))

@@ -1,7 +1,6 @@
 """The kind *elementwise*: a scalar formula, applied to each element.
 
-Everything follows from the formula: inference, the CPU program, the CUDA text, and the backward operator, which is
-elementwise again.
+Inference, the CPU program, the CUDA text and the backward operator, which is elementwise too, are derived from the formula.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ from .places import place
 from .rules import check_rule, type_codes, with_common_options
 from .tracing import called, traced, tracing
 
-_MOST_INPUTS = 256  # each takes a register of the interpreter, and there are no more
+_MOST_INPUTS = 256  # each takes a register of the interpreter
 
 
 @dataclass(frozen=True)
 class Formula:
-    """A traced function: one expression per output, and the parameters that vary from call to call.
+    """A traced function: one expression for each output, and the parameters that are leaves of them.
 
     Attributes
     ----------
     roots : tuple of Expr
     params : tuple of str
-        Names of the numeric parameters that are leaves of the formula.
+        Names of the numeric parameters that are leaves.
     """
 
     roots: tuple[Expr, ...]
@@ -44,7 +43,7 @@ class Formula:
 
     @cached_property
     def integer(self) -> bool:
-        """Whether integer data can be computed as integers."""
+        """Whether integer data are computed as integers."""
         return not any(
             (n.kind == "call" and TABLE[n.label].integer is None) or (n.kind in ("param", "const") and n.real)
             for n in walk(self.roots)
@@ -52,17 +51,17 @@ class Formula:
 
     @cached_property
     def keys(self) -> frozenset[int]:
-        """The inputs that are keys of random numbers: arrays of one int64, whatever the type of the others."""
+        """Indices of the inputs that are keys of random numbers: int64 arrays of one element, whatever the data's type."""
         return keys_of(self.roots)
 
     def compute_type(self, dtype: int) -> int:
-        """Return the type in which data of `dtype` are computed."""
+        """Return the type that data of `dtype` are computed in."""
         if dtype in dtypes.FLOATS or self.integer:
             return dtypes.COMPUTED_AS.get(dtype, dtype)
         return dtypes.FLOAT64
 
 
-MOST_FORMULAS = 1024  # that are kept for one operator
+MOST_FORMULAS = 1024  # cached for each operator
 
 
 class Elementwise(Operator):
@@ -71,17 +70,17 @@ class Elementwise(Operator):
     Parameters
     ----------
     broadcast : bool
-        Whether inputs of different shapes broadcast; otherwise they are equal.
+        Whether inputs of different shapes broadcast; otherwise shapes must be equal.
     out_dtype : callable, optional
-        ``out_dtype(*input_types, **params)`` gives the output's type where it is not the inputs' type.
+        ``out_dtype(*input_types, **params)`` returns the output's type, if it is not the inputs' type.
     creates : bool
-        Whether the result's shape and type are the parameters `shape` and `dtype`: all inputs are keys, or broadcast to it.
+        Whether the result has the shape and type of the parameters `shape` and `dtype`; inputs are keys, or broadcast to it.
     rule : callable, optional
-        Formula-level gradient ``rule(g, *inputs, *outputs, **params)`` where it is not the derivative.
+        Formulas of the gradients, ``rule(g, *inputs, *outputs, **params)``, if they are not the derivatives.
     differentiable : bool
-        False where the gradient is an error.
+        False if taking the gradient is an error.
     integers : tuple of str
-        Inputs, such as labels, that may have an integer type, or another one, beside the data's: they are cast to that.
+        Inputs, such as labels, whose type may differ from the data's; they are cast to it.
     """
 
     kind = "elementwise"
@@ -107,7 +106,7 @@ class Elementwise(Operator):
         self._differentiable = differentiable
         self._formulas: dict[Any, Formula] = {}
         self._backwards: dict[Any, Backward] = {}
-        self._asked: dict[tuple, str] = {}  # key of a trace that asked for the value of a parameter -> which
+        self._asked: dict[tuple, str] = {}  # key of a trace that read the value of a parameter -> its name
 
     def check_definition(self) -> None:
         super().check_definition()
@@ -140,13 +139,13 @@ class Elementwise(Operator):
         return self._differentiable
 
     def _applied(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Apply the operator; inside another formula, put its own formula there."""
+        """Apply the operator; in another formula, insert its own formula."""
         if any(isinstance(v, Expr) for v in (*args, *kwargs.values())):
             return self._inlined(args, kwargs)
         return super()._applied(args, kwargs)
 
     def _inlined(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """Return the formula on expressions; parameters may be expressions too."""
+        """Return the formula applied to expressions; parameters may be expressions too."""
         registry.note_use(tracing.get(), self.name)
         if self.rule is not None or not self.has_backward_operator or self.out_dtype is not None:
             what = "element type" if self.out_dtype is not None else "gradient"
@@ -171,15 +170,15 @@ class Elementwise(Operator):
 
     # ---- the formula ----------------------------------------------------------------------------------------------------
     def static_key(self, attrs: Attrs, n_inputs: int) -> tuple:
-        """Return what tells the formula of a call from the operator's others.
+        """Return a key that is equal for calls with the same formula.
 
-        That is the number of inputs, the parameters that are no numbers, and then, one by one, the numbers whose values
-        the function was found to ask for; what it asks for next may depend on those before.
+        It holds the number of inputs, the parameters that are not numbers, and in turn the numbers whose values the function
+        was found to read; which one it reads next may depend on those before.
         """
         return self._path(attrs, n_inputs)[0]
 
     def _path(self, attrs: Attrs, n_inputs: int) -> tuple[tuple, list[str]]:
-        """Return the key of a call's formula, and which numbers are part of it."""
+        """Return the key of a call's formula, and the names of the numbers in it."""
         key: tuple = (n_inputs, *[attrs.values_[i] for i in self._static])
         if self.spec.has_mode:
             key = (*key, attrs[IS_TRAIN])
@@ -187,16 +186,16 @@ class Elementwise(Operator):
         while (asked := self._asked.get(key)) is not None:
             by_value.append(asked)
             value = attrs[asked]
-            key = (*key, value if value == value and value != 0 else repr(value))  # NaN is NaN, and 0.0 is not -0.0
+            key = (*key, value if value == value and value != 0 else repr(value))  # NaN == NaN, 0.0 != -0.0
         return key, by_value
 
     @cached_property
     def _static(self) -> tuple[int, ...]:
-        """Positions of the parameters that are no numbers."""
+        """Positions of the parameters that are not numbers."""
         return tuple(i for i, p in enumerate(self.spec.params) if not p.numeric)
 
     def formula(self, attrs: Attrs, n_inputs: int) -> Formula:
-        """Trace the function (once for each :meth:`static_key`)."""
+        """Return the traced function; it is traced once for each :meth:`static_key`."""
         key, by_value = self._path(attrs, n_inputs)
         found = self._formulas.get(key)
         while found is None:
@@ -242,7 +241,7 @@ class Elementwise(Operator):
         return self._infer_data(attrs, names, ins, outs)
 
     def _infer_data(self, attrs: Attrs, names: list[str], ins: list, outs: list) -> tuple[list, list]:
-        """Complete the shapes of what is computed with."""
+        """Complete the shapes of data and outputs."""
         if self.creates:
             asked = infer.from_legacy(attrs["shape"], numpy_shape())
             return ins, infer.same_shape(self.name, ["the shape asked for", *names[len(ins) :]], [asked, *outs])[1:]
@@ -253,7 +252,7 @@ class Elementwise(Operator):
         return ins, infer.same_shape(self.name, ["the inputs together", *names[len(ins) :]], [result, *outs])[1:]
 
     def _infer_shape_beside(self, keys: frozenset[int], attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
-        """Complete the shapes of what are no keys; a key is one number."""
+        """Complete the shapes of all but keys; a key has one element."""
         names = [*self.input_names(attrs, len(ins)), *self.output_names(attrs, len(ins))]
         n = len(ins)
         for k in keys:
@@ -287,14 +286,14 @@ class Elementwise(Operator):
         return [ins[k] if k in labels else t for k, t in enumerate(found)], done
 
     def _labels(self, attrs: Attrs, n: int) -> list[int]:
-        """Return the positions of the inputs of a call that may have a type of their own; see `integers`."""
+        """Return the positions of inputs whose type may differ from the data's; see `integers`."""
         if not self.integers:
             return []
         found = [k for k, name in enumerate(self.input_names(attrs, n)) if name in self.integers]
         return found if len(found) < n else []
 
     def casts(self, attrs: Attrs, types: Sequence[int]) -> dict[int, int]:
-        """Return the inputs of a call that are cast before, and to what: see `integers`."""
+        """Return the inputs of a call that must be cast, with their new types; see `integers`."""
         labels = self._labels(attrs, len(types)) if len(set(types)) > 1 else []
         if not labels:
             return {}
@@ -304,7 +303,7 @@ class Elementwise(Operator):
         }
 
     def cast(self, attrs: Attrs, inputs: Sequence[Any]) -> list[Any]:
-        """Return the arrays of a call after :meth:`casts`; raise for types that do not fit together."""
+        """Return the arrays of a call after :meth:`casts`; raise if types do not fit."""
         types = [a.dtype_code for a in inputs]
         casts = self.casts(attrs, types)
         if not casts:
@@ -313,7 +312,7 @@ class Elementwise(Operator):
         return [call(cast, [a], {"dtype": casts[k]}) if k in casts else a for k, a in enumerate(inputs)]
 
     def _infer_type_beside(self, keys: frozenset[int], attrs: Attrs, ins: list[int], outs: list[int]) -> tuple:
-        """Complete the types of what are no keys."""
+        """Complete the types of all but keys."""
         names = [*self.input_names(attrs, len(ins)), *self.output_names(attrs, len(ins))]
         infer.same_type(self.name, ["a key", *(names[k] for k in keys)], [dtypes.INT64, *(ins[k] for k in keys)])
         kept = [k for k in range(len(names)) if k not in keys]
@@ -331,7 +330,7 @@ class Elementwise(Operator):
     def infer_outputs(self, attrs: Attrs, shapes: list, types: list[int]) -> tuple[list, list[int]]:
         if not self.creates:
             return super().infer_outputs(attrs, shapes, types)
-        n = self.num_outputs(attrs, len(shapes))  # the shape asked for may leave sizes to who uses the result
+        n = self.num_outputs(attrs, len(shapes))  # readers of the result may determine sizes in `shape`
         found = self.infer_shape(attrs, list(shapes), [None] * n)[1]
         return found, self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)[1]
 
@@ -341,9 +340,9 @@ class Elementwise(Operator):
         return self._gradient is None or self._absent_heads
 
     def backward_formula(self, attrs: Attrs, n_inputs: int, absent: tuple[int, ...] = ()) -> Backward:
-        """Return the derivative of the formula, with the operands that it was found to need.
+        """Return the derivative of the formula, with the operands that it reads.
 
-        `absent` are outputs without a head gradient.
+        `absent` are indices of outputs without a head gradient.
         """
         formula = self.formula(attrs, n_inputs)
         key = self.static_key(attrs, n_inputs), absent
@@ -367,7 +366,7 @@ class Elementwise(Operator):
         return found
 
     def _ruled(self, found: Any, n_inputs: int) -> list[Expr | None]:
-        """Return the formulas that a gradient rule gave, one for each input."""
+        """Return the formulas that a gradient rule returned, one for each input."""
         grads = list(found) if isinstance(found, (tuple, list)) else [found]
         who = f"operator {self.name}{place(self.rule)}: its gradient rule returned {shown(found)}"
         if len(grads) != n_inputs:
@@ -378,7 +377,7 @@ class Elementwise(Operator):
             raise OpTypeError(f"{who}; expected formulas: {problem}") from None
 
     def dependencies(self, attrs: Attrs | None = None, n_inputs: int | None = None) -> str:
-        """Return what the backward formula mentions beside the head gradient: ``in``, ``out``, ``inout`` or ``none``."""
+        """Return what the backward formula reads besides head gradients: ``in``, ``out``, ``inout`` or ``none``."""
         attrs = attrs if attrs is not None else self.parse({p.name: 1 for p in self.spec.params if p.required})
         found = self.backward_formula(attrs, self._count(attrs, n_inputs))
         return ("in" if found.inputs else "") + ("out" if found.outputs else "") or "none"
@@ -412,15 +411,15 @@ class Elementwise(Operator):
 
 
 def _of_one_type(operands: Sequence[Any]) -> bool:
-    """Tell whether arrays have one type; of symbols it is not known."""
+    """Return whether arrays have the same type; False for symbols, whose type is unknown."""
     types = {getattr(o, "dtype_code", None) for o in operands}
     return len(types) == 1 and None not in types
 
 
 class BackwardOperator(Elementwise):
-    """The derivative of an elementwise operator: an elementwise operator itself.
+    """The derivative of an elementwise operator, which is elementwise too.
 
-    Its parameters are the forward operator's, which gradients are wanted, and which outputs have no head gradient.
+    Its parameters: those of the forward operator, the wanted gradients, and the outputs without a head gradient.
     """
 
     def __init__(self, forward: Elementwise):
@@ -457,7 +456,7 @@ class BackwardOperator(Elementwise):
 
     @cached_property
     def _own_names(self) -> tuple[str, str, str]:
-        """Names of the parameters that are not the forward operator's; they differ from order to order."""
+        """Names of its own parameters, different for each order of derivative."""
         order = self.name.count(registry.BACKWARD)
         suffix = str(order) if order > 1 else ""
         return f"wanted{suffix}", f"forward_inputs{suffix}", f"absent{suffix}"
@@ -479,12 +478,12 @@ class BackwardOperator(Elementwise):
         return Attrs(names, attrs.values_[: len(names)])
 
     def _own_values(self, attrs: Attrs) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
-        """Return which gradients are wanted, the forward operator's number of inputs, and outputs without a head gradient."""
+        """Return the wanted gradients, the forward operator's number of inputs, and the outputs without a head gradient."""
         at = len(self.forward.spec.in_attrs)  # what follows may be parameters of derivatives of this one
         return attrs.values_[at : at + 3]
 
     def _check_forward_inputs(self, attrs: Attrs) -> None:
-        """Raise unless the forward call can have had so many inputs; a file may say anything."""
+        """Raise unless the forward call can have this number of inputs, which may come from a file."""
         n = self._own_values(attrs)[1]
         if not self.forward.variadic:
             names = self.forward.input_names(self._forward_attrs(attrs))
@@ -512,7 +511,7 @@ class BackwardOperator(Elementwise):
 
     def _path(self, attrs: Attrs, n_inputs: int) -> tuple[tuple, list[str]]:
         wanted, n, absent = self._own_values(attrs)
-        self._rule(attrs)  # now it is known for which values the forward operator asks
+        self._rule(attrs)  # finds the values that the forward operator reads
         key, by_value = self.forward._path(attrs, n)
         return (n_inputs, wanted, absent, *key), by_value
 
@@ -561,23 +560,23 @@ def elementwise(function: Callable | None = None, /, *, override: bool = False, 
     broadcast : bool, default False
         Whether inputs of different shapes broadcast.
     out_dtype : callable, optional
-        ``out_dtype(*types, **params)`` gives the type of the outputs where it is not that of the inputs: a name, NumPy's
-        type or a code, or a list.
+        ``out_dtype(*types, **params)`` returns the type of the outputs, if it is not that of the inputs: a name, a NumPy
+        type, a code, or a list.
     rule : callable, optional
-        ``rule(*heads, *inputs, *outputs, **params)`` gives the gradients as formulas, where they are not the derivatives.
+        ``rule(*heads, *inputs, *outputs, **params)`` returns the gradients as formulas, if they are not the derivatives.
     differentiable : bool, default True
-        False where a gradient is an error.
+        False if taking the gradient is an error.
     integers : tuple of str, optional
-        Inputs, such as labels, that may be integers, or of another type, beside the data: they are cast to theirs.
+        Inputs, such as labels, whose type may differ from the data's; they are cast to it.
     creates : bool, default False
-        Of random numbers: whether shape and type are the parameters `shape` and `dtype`.
+        For random numbers: whether shape and type are the parameters `shape` and `dtype`.
     {common}
 
     Returns
     -------
     Elementwise
-        The registered operator: a function of arrays and of symbols, as are ``mx.nd.<name>`` and ``mx.sym.<name>``.  In
-        another formula it stands for its own.
+        The registered operator, a function of arrays and of symbols, as are ``mx.nd.<name>`` and ``mx.sym.<name>``.  In a
+        formula it inserts its own formula.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Operators from outside: what a Python class, a NumPy function or a compiled library needs to be one of ours.
+"""External operators: Python classes, NumPy functions and compiled libraries as operators.
 
-The five kinds read an operator off the signature of one function.  An operator from outside is an object with methods: its
-inputs, parameters and shapes may all depend on what a call gives, and it may keep a state from forward to backward.  Its
-gradient is the hidden operator ``_backward_<name>``, which runs its ``run_backward``; the gradient of that one runs
-``run_backward`` again while autograd records it, and so on to any order.
+The five kinds derive an operator from the signature of one function.  An external operator is an object with methods: inputs,
+parameters and shapes may depend on the call, and it may keep a state from forward to backward.  Its gradient is the hidden
+operator ``_backward_<name>``, which calls its ``run_backward``.  The gradient of that one calls ``run_backward`` again while
+autograd records it, and so on to any order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Reads = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
 class OpenSpec(Spec):
-    """Parameters of an operator that takes any others too, and gets their values as strings."""
+    """Parameters of an operator that accepts any others, too, as strings."""
 
     takes_others = True
 
@@ -39,18 +39,18 @@ class OpenSpec(Spec):
 
 
 class Cell:
-    """Holds the state of one call, which forward makes and backward finds."""
+    """Holds the state of a call, which forward makes and backward reads."""
 
     __slots__ = ("forward", "kept", "made", "state", "watches")
 
     def __init__(self) -> None:
         self.made, self.state = False, None
-        self.watches: list | None = None  # of the outputs, from run to run
-        self.forward, self.kept = None, False  # its last run, and whether that kept what NumPy computed
+        self.watches: list | None = None  # of the outputs, reused in each run
+        self.forward, self.kept = None, False  # its last run, and whether that kept NumPy values
 
 
 class CallAttrs(Attrs):
-    """Parameters of one particular call, with its state: equal to themselves only."""
+    """Parameters of one call, with its state; they are equal to themselves only."""
 
     __slots__ = ("cell", "plain")
 
@@ -66,7 +66,7 @@ class CallAttrs(Attrs):
 
 
 class BackwardAttrs(Attrs):
-    """Parameters of a gradient: those of the call (``of``) and the inputs whose gradient is wanted (``wanted``)."""
+    """Parameters of a gradient: those of the call (``of``), and the indices of inputs with wanted gradients (``wanted``)."""
 
     __slots__ = ("of", "wanted")
 
@@ -76,7 +76,7 @@ class BackwardAttrs(Attrs):
 
 
 def keeps_numbers(instance: Any, before: Mapping[str, Any]) -> bool:
-    """Tell whether an object has attributes that a method of it may have set (it had those of `before`), arrays apart."""
+    """Return whether an object has attributes, other than arrays, that it did not have in `before` or that are mutable."""
 
     def kept(value: Any) -> bool:
         if isinstance(value, (tuple, list, set)):
@@ -91,34 +91,34 @@ def keeps_numbers(instance: Any, before: Mapping[str, Any]) -> bool:
 
 
 class External(Operator):
-    """An operator whose parts are methods; subclasses say what it does.
+    """An operator defined by methods of a subclass.
 
     Parameters
     ----------
     name : str
     doc : str
     arguments : sequence of str
-        Names of the inputs, when they do not depend on the parameters.
+        Names of the inputs, if they do not depend on the parameters.
     params : sequence of Param
         Declared parameters.
     open_params : bool
-        Take any other keyword too; its value is handed over as a string.
+        Accept any other keyword, too, and pass its value as a string.
 
     Attributes
     ----------
     contiguous : bool
-        Whether ``run`` wants inputs and outputs in C order.
+        Whether ``run`` needs contiguous inputs and outputs.
     needs_state : bool
         Whether ``make_state`` is called.
     clears, clears_gradients : bool
-        Whether outputs are zero before ``run`` (gradients before ``run_backward``), as it may leave some unwritten;
-        False where it writes all of them in any case.
+        Whether outputs are zeroed before ``run`` (gradients before ``run_backward``), which may leave some unwritten;
+        False if it writes all of them.
     open_inputs : bool
-        Whether the names of the inputs follow from the parameters.
+        Whether the names of the inputs depend on the parameters.
     """
 
     kind = "external"
-    stateful = True  # equal calls are two calls
+    stateful = True  # equal calls are not merged
     contiguous = False
     needs_state = False
     clears = True
@@ -140,7 +140,7 @@ class External(Operator):
         self._spec = OpenSpec(name, tuple(params)) if open_params else Spec(name, tuple(params))
         self._backward: ExternalBackward | None = None
 
-    # ---- what a call looks like -----------------------------------------------------------------------------------------
+    # ---- the signature of a call ---------------------------------------------------------------------------------------
     @property
     def spec(self) -> Spec:  # type: ignore[override]
         return self._spec
@@ -153,15 +153,15 @@ class External(Operator):
         return self is other
 
     def call_attrs(self, attrs: Attrs) -> Attrs:
-        """Return parameters that carry a state of their own, when the operator keeps one."""
+        """Return parameters with a state of their own, if the operator keeps one."""
         return CallAttrs(attrs) if self.needs_state and not isinstance(attrs, CallAttrs) else attrs
 
     def plain_attrs(self, attrs: Attrs) -> Attrs:
-        """Return parameters without the state of a call: what may be kept when the call is over."""
+        """Return parameters without the state of a call, which may be cached after the call."""
         return attrs.plain if type(attrs) is CallAttrs else attrs
 
     def state_of(self, attrs: Attrs, inputs: list) -> Any:
-        """Return the state of a call, made when it runs first."""
+        """Return the state of a call, made on its first run."""
         if not isinstance(attrs, CallAttrs):
             return None
         cell = attrs.cell
@@ -169,9 +169,9 @@ class External(Operator):
             cell.state, cell.made = self.make_state(attrs.plain, inputs), True
         return cell.state
 
-    # ---- what subclasses give -------------------------------------------------------------------------------------------
+    # ---- defined by subclasses -------------------------------------------------------------------------------------------
     def make_state(self, attrs: Attrs, inputs: list) -> Any:
-        """Return what one call keeps from forward to backward."""
+        """Return the state that a call keeps from forward to backward."""
         return None
 
     def run(self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], inputs: list, outputs: list) -> None:
@@ -180,35 +180,35 @@ class External(Operator):
         Parameters
         ----------
         reqs : list of str
-            ``'write'``, ``'add'`` or ``'null'`` for each output.  Writing is always right: the framework adds.
+            ``'write'``, ``'add'`` or ``'null'`` for each output.  ``run`` may always write: the framework adds.
         inputs, outputs : list of NDArray
             Auxiliary states are among the inputs.
         """
         raise NotImplementedError
 
     def check_written(self, attrs: Attrs, unwritten: list[int]) -> None:
-        """Raise when these outputs, which ``run`` left unwritten, must not be zero."""
+        """Raise if outputs that ``run`` left unwritten must not be zero."""
 
     def has_backward(self, attrs: Attrs) -> bool:
-        """Tell whether ``run_backward`` is there."""
+        """Return whether ``run_backward`` is defined."""
         return False
 
     def run_backward(self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], heads: list, inputs: list,
                      outputs: list, grads: list) -> None:  # fmt: skip
-        """Compute the gradients of the inputs into `grads`, where an item is None when nobody wants it."""
+        """Compute the gradients of the inputs into `grads`, whose items are None if not wanted."""
         raise NotImplementedError
 
     def backward_reads(self, attrs: Attrs, n_inputs: int) -> Reads:
-        """Return which heads, inputs and outputs ``run_backward`` reads; the others are None there."""
+        """Return the indices of heads, inputs and outputs that ``run_backward`` reads; it gets None for others."""
         n_outputs = self.num_outputs(attrs, n_inputs)
         return tuple(range(n_outputs)), tuple(range(n_inputs)), tuple(range(n_outputs))
 
     def rule_reads(self, attrs: Attrs, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Everything is kept: what ``run_backward`` is handed it may look at."""
+        """Return None: all arrays are kept, since ``run_backward`` may read any of them."""
         return None
 
     def differentiable_again(self, attrs: Attrs) -> bool:
-        """Tell whether ``run_backward`` may be recorded by autograd: it is written with operators."""
+        """Return whether autograd can record ``run_backward``, because it calls operators."""
         return True
 
     # ---- gradient -------------------------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ class External(Operator):
 
 
 class _Layout:
-    """Where heads, inputs and outputs of a call lie among the inputs of its gradient."""
+    """Positions of a call's heads, inputs and outputs among the inputs of its gradient."""
 
     def __init__(self, lower: External, attrs: BackwardAttrs):
         names = lower.input_names(attrs.of)
@@ -252,11 +252,11 @@ class _Layout:
         self.variable = [not w for w in self.gather([False] * len(outputs), written, [False] * len(outputs))]
 
     def gather(self, heads: list, inputs: list, outputs: list) -> list:
-        """Return the inputs of the gradient."""
+        """Return the inputs of the gradient for those of the call."""
         return [values[k] for values, chosen in zip((heads, inputs, outputs), self.reads) for k in chosen]
 
     def scatter(self, given: list) -> list[list]:
-        """Undo :meth:`gather`: return heads, inputs and outputs, None where they are not read."""
+        """Return heads, inputs and outputs for the inputs of the gradient, with None for unread ones."""
         lists: list[list] = [[None] * count for count in self.counts]
         at = 0
         for values, chosen in zip(lists, self.reads):
@@ -267,7 +267,7 @@ class _Layout:
 
 
 class ExternalBackward(External):
-    """The gradient of an operator from outside: inputs are heads, inputs and outputs, as far as they are read."""
+    """The gradient of an external operator; its inputs are the heads, inputs and outputs that ``run_backward`` reads."""
 
     def __init__(self, lower: External):
         doc = f"The gradient of ``{lower.name}``."
@@ -283,7 +283,7 @@ class ExternalBackward(External):
         return attrs if plain is attrs.of else BackwardAttrs(plain, attrs.wanted)
 
     def wanted(self, attrs: Attrs, needed: tuple[bool, ...]) -> tuple[int, ...]:
-        """Return the inputs of a call whose gradient is needed and which are no states."""
+        """Return the inputs of a call, except states, whose gradients are needed."""
         key = self.lower.plain_attrs(attrs), needed
         found = self._wanted.get(key)
         if found is None:
@@ -294,7 +294,7 @@ class ExternalBackward(External):
         return found
 
     def layout(self, attrs: BackwardAttrs) -> _Layout:
-        """Return how the inputs of a call are ordered."""
+        """Return the order of a call's inputs."""
         plain = self.plain_attrs(attrs)
         found = self._layouts.get(plain)
         if found is None:
@@ -302,7 +302,7 @@ class ExternalBackward(External):
         return found
 
     def forget(self) -> None:
-        """Drop what was found out about calls; for operators whose inputs follow from what can be registered anew."""
+        """Clear caches about calls, for operators whose inputs depend on objects that can be registered again."""
         self._layouts.clear()
         self._wanted.clear()
 

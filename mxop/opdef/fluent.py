@@ -1,4 +1,4 @@
-"""Operators that are methods too: ``x.exp()`` of arrays and of symbols."""
+"""Operators as methods: ``x.exp()`` of arrays and of symbols."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
-#: Those of MXNet, and some that NumPy users expect.
+#: MXNet's methods, and some that NumPy users expect.
 NAMES = (
     "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax", "argmax_channel", "argmin",
     "argsort", "broadcast_axes", "broadcast_axis", "cbrt", "ceil", "clip", "cos", "cosh", "degrees",
@@ -20,9 +20,9 @@ NAMES = (
 
 
 class Fluent:
-    """An operator as a method of symbols: looked up when it is used, for operators are made, and replaced, at any time.
+    """An operator as a method of symbols, looked up at each use, since operators can be defined and replaced at any time.
 
-    What the class shows under the name is the operator's function, so tools see its signature.
+    On the class, the attribute is the operator's function, so that tools see its signature.
     """
 
     __slots__ = ("find", "name")

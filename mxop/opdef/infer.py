@@ -1,7 +1,7 @@
-"""Shapes and types that may be unknown, and the rules by which operators complete them in both directions.
+"""Partially known shapes and types, and the rules by which operators complete them in both directions.
 
-A shape is a tuple whose unknown dimensions are ``None``; an unknown rank is ``None`` itself; an unknown type is
-``dtypes.UNKNOWN``.  MXNet's spellings (0, -1, ``()``) are translated at the boundary by :func:`from_legacy`.
+A shape is a tuple with ``None`` for unknown dimensions; an unknown rank is ``None``; an unknown type is ``dtypes.UNKNOWN``.
+MXNet's forms (0, -1, ``()``) are converted at the boundary by :func:`from_legacy`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ class Conflict(ValueError):
 
 
 def known(shape: Shape) -> bool:
-    """Tell whether rank and all dimensions are known."""
+    """Return whether rank and all dimensions are known."""
     return shape is not None and None not in shape
 
 
 def from_legacy(shape: Sequence[int] | None, np_shape: bool = False) -> Shape:
-    """Translate MXNet's spelling: ``()`` or None is unknown and so is a dimension 0 (or -1 with `np_shape`)."""
+    """Return a shape in MXNet's form as ours: ``()`` and None are unknown, as is a dimension 0 (or -1 with `np_shape`)."""
     if shape is None or (len(shape) == 0 and not np_shape):
         return None
     unknown = (-1, None) if np_shape else (0, -1, None)
@@ -35,19 +35,19 @@ def from_legacy(shape: Sequence[int] | None, np_shape: bool = False) -> Shape:
 
 
 def to_legacy(shape: Shape, np_shape: bool = False) -> tuple[int, ...] | None:
-    """Translate back: an unknown rank becomes ``()`` (None with `np_shape`), an unknown dimension 0 (-1)."""
+    """Return a shape in MXNet's form: an unknown rank is ``()`` (None with `np_shape`), an unknown dimension 0 (-1)."""
     if shape is None:
         return None if np_shape else ()
     return tuple((-1 if np_shape else 0) if d is None else d for d in shape)
 
 
 def unify(a: Shape, b: Shape) -> Shape:
-    """Return what two descriptions of one shape say together.
+    """Return the shape known from two partial descriptions of it.
 
     Raises
     ------
     Conflict
-        When they disagree.
+        If they disagree.
     """
     if a is None or a is b:
         return b
@@ -66,7 +66,7 @@ def unify(a: Shape, b: Shape) -> Shape:
 
 
 def show(shape: Shape) -> str:
-    """Write a shape for a message; ``?`` is an unknown dimension."""
+    """Return a shape as text for messages, with ``?`` for unknown dimensions."""
     if shape is None:
         return "(unknown)"
     inner = ", ".join("?" if d is None else str(d) for d in shape)
@@ -74,7 +74,7 @@ def show(shape: Shape) -> str:
 
 
 def same_shape(op_name: str, names: Sequence[str], shapes: list[Shape]) -> list[Shape]:
-    """All shapes are one: complete each from the others."""
+    """Return equal shapes for all, completed from each other; raise if they disagree."""
     result: Shape = None
     for i, shape in enumerate(shapes):
         try:
@@ -89,7 +89,7 @@ def same_shape(op_name: str, names: Sequence[str], shapes: list[Shape]) -> list[
 
 
 def compatible(a: Shape, b: Shape) -> bool:
-    """Tell whether two descriptions may be of one shape."""
+    """Return whether two descriptions can be of the same shape."""
     try:
         unify(a, b)
     except Conflict:
@@ -98,19 +98,19 @@ def compatible(a: Shape, b: Shape) -> bool:
 
 
 def check_sizes(who: str, shape: Sequence | None) -> None:
-    """Raise unless a rule of a user returned sizes: whole numbers, or None for one that is not known."""
+    """Raise unless a user's rule returned sizes: non-negative integers, or None if unknown."""
     for d in shape or ():
         if d is not None and (isinstance(d, bool) or not hasattr(d, "__index__") or d < 0):
             raise OpValueError(f"{who} returned {tuple(shape)}; expected sizes that are whole numbers and not negative")
 
 
 def agreed(op_name: str, names: Sequence[str], found: list[Shape], given: Sequence[Shape]) -> list[Shape]:
-    """Return the shapes of the outputs that a rule found, completed by what was known of them.
+    """Return the output shapes that a rule inferred, completed by those that were given.
 
     Raises
     ------
     OpValueError
-        When they disagree.
+        If they disagree.
     """
     result = []
     for name, want, have in zip(names, found, given, strict=True):
@@ -124,14 +124,14 @@ def agreed(op_name: str, names: Sequence[str], found: list[Shape], given: Sequen
 
 
 def check_inputs(op_name: str, names: Sequence[str], found: Sequence[Shape], given: Sequence[Shape]) -> None:
-    """Raise unless the inputs of a call have the shapes that a rule found for them."""
+    """Raise unless the inputs of a call have the shapes that a rule inferred for them."""
     for name, want, have in zip(names, found, given, strict=True):
         if not compatible(want, tuple(have)):
             raise OpValueError(f"operator {op_name}: argument {name} has {show(tuple(have))}; expected {show(want)}")
 
 
 def broadcast_shape(op_name: str, names: Sequence[str], shapes: Sequence[Shape]) -> Shape:
-    """Return the shape that `shapes` broadcast to, NumPy's rule, as far as it is known."""
+    """Return the shape to which `shapes` broadcast by NumPy's rule, as far as known."""
     if any(s is None for s in shapes):
         return None
     rank = max((len(s) for s in shapes), default=0)
@@ -139,7 +139,7 @@ def broadcast_shape(op_name: str, names: Sequence[str], shapes: Sequence[Shape])
     for axis in range(-rank, 0):
         sizes = [s[axis] for s in shapes if len(s) >= -axis]
         fixed = {d for d in sizes if d is not None and d != 1}
-        if len(fixed) > 1 and any(d != e for d in fixed for e in fixed):  # symbolic ones may be equal, too
+        if len(fixed) > 1 and any(d != e for d in fixed for e in fixed):  # symbolic sizes may be equal
             listed = ", ".join(f"{n} {show(s)}" for n, s in zip(names, shapes, strict=True))
             raise OpValueError(
                 f"operator {op_name}: shapes do not broadcast: {listed}; axis {axis} has sizes "
@@ -153,7 +153,7 @@ def broadcast_shape(op_name: str, names: Sequence[str], shapes: Sequence[Shape])
 
 
 def same_type(op_name: str, names: Sequence[str], types: list[int]) -> list[int]:
-    """All element types are one: complete each from the others."""
+    """Return equal types for all, completed from each other; raise if they disagree."""
     result = dtypes.UNKNOWN
     first = 0
     for i, t in enumerate(types):
@@ -182,7 +182,7 @@ def normal_axis(op_name: str, axis: int, rank: int, what: str = "axis") -> int:
 
 
 def reduced_axes(op_name: str, axis: tuple[int, ...] | None, exclude: bool, rank: int) -> tuple[int, ...]:
-    """Return the sorted axes that a reduction runs over; none given means all, `exclude` inverts."""
+    """Return the sorted axes of a reduction: all if none are given; `exclude` inverts the choice."""
     if axis is None or axis == ():
         return () if exclude and axis == () and rank == 0 else tuple(range(rank))
     axes = [normal_axis(op_name, a, rank) for a in axis]

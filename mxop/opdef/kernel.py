@@ -1,6 +1,6 @@
-"""The kind *kernel*: an operator that is neither a formula, a reduction nor a composition.
+"""The kind *kernel*: an operator that is neither a formula, nor a reduction, nor a composite.
 
-Its parts are small decorated functions beside the definition::
+Its parts are decorated functions after the definition::
 
     @kernel
     def dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False):
@@ -12,7 +12,7 @@ Its parts are small decorated functions beside the definition::
     @dot.cpu
     def _(inputs, outputs, *, transpose_a, transpose_b): ...    # contiguous NDArrays, already allocated
 
-    @dot.cpu(prepared=True)                                     # the same, made ready once for each set of shapes
+    @dot.cpu(prepared=True)                                     # the same, prepared once for each set of shapes
     def _(steps, inputs, outputs, *, transpose_a, transpose_b): ...
 
     @dot.gpu
@@ -21,18 +21,18 @@ Its parts are small decorated functions beside the definition::
     @dot.gradient
     def _(F, heads, inputs, outputs, *, transpose_a, transpose_b): ...    # written with operators of F
 
-There may be several ways to run on the CPU: for a library (``backend='onednn'``), under a condition (``when=rule``).  The
-first that fits a call runs it.  A prepared way says what is to be done by asking *steps* (:class:`mxop._core.steps.Steps`) for
-copies, compiled work and other operators; what it says runs without Python, in calls on arrays and in executors.
+There may be several CPU implementations: for a library (``backend='onednn'``), under a condition (``when=rule``).  The first
+one that fits a call runs.  A prepared implementation calls methods of *steps* (:class:`mxop._core.steps.Steps`) for copies,
+compiled work and other operators; the recorded steps run without Python, in calls on arrays and in executors.
 
-Where a size follows from the values of the inputs, the shape rule says None for it, and another rule finds it in each
-call, before memory is taken::
+If a size depends on the values of the inputs, the shape rule returns None for it, and another rule computes it in each call,
+before memory is allocated::
 
     @boolean_mask.size
     def _(data, index, *, axis): ...      # NumPy's or CuPy's arrays -> shape of the output
 
-An operator that only moves elements (concat, tile) says so once for both devices, in ``@op.rearrange``.  A *view* operator
-(transpose, slice, broadcast_to) only says where its elements lie; the framework copies them, for every type, ``req`` and
+An operator that only moves elements (concat, tile) is defined once for both devices by ``@op.rearrange``.  A *view* operator
+(transpose, slice, broadcast_to) only returns shape, strides and offset; the framework copies, for every type, ``req`` and
 device.
 """
 
@@ -52,19 +52,19 @@ from .rules import check_rule, type_codes, with_common_options
 
 
 class Way(NamedTuple):
-    """One way to run a kernel on the CPU.
+    """A CPU implementation of a kernel.
 
     Attributes
     ----------
     run : callable
-        ``run(inputs, outputs, **params)``; prepared: ``run(steps, inputs, outputs, **params)``.
+        ``run(inputs, outputs, **params)``; if prepared, ``run(steps, inputs, outputs, **params)``.
     prepared : bool
     backend : str or None
         The library that it uses.
     when : callable or None
-        ``when(inputs, outputs, **params)`` tells from shapes and types whether it fits; None: it always does.
+        ``when(inputs, outputs, **params)`` returns from shapes and types whether it fits; None if it always does.
     strided : bool
-        False where it wants arrays in C order, even if the operator says that its functions take any.
+        False if it needs contiguous arrays, even if the operator's functions accept any strides.
     """
 
     run: Callable
@@ -75,7 +75,7 @@ class Way(NamedTuple):
 
 
 def _as_shape(found: Any) -> tuple | None:
-    """Return a shape that a rule gave as a tuple; None for what is none."""
+    """Return a rule's result as a tuple; None if it is not a shape."""
     try:
         return None if isinstance(found, str) else tuple(found)
     except TypeError:
@@ -83,7 +83,7 @@ def _as_shape(found: Any) -> tuple | None:
 
 
 class _Written(tuple):
-    """The outputs of a function: it writes into them, and may put nothing in their place."""
+    """The outputs of a function, which must write into them and cannot replace them."""
 
     def __setitem__(self, k: int, value: Any) -> None:
         raise OpTypeError(f"outputs[{k}] = value puts another array in the place of the output; write into it, with "
@@ -91,28 +91,28 @@ class _Written(tuple):
 
 
 class Kernel(Operator):
-    """An operator with hand-written parts.
+    """An operator with hand-written implementations.
 
     Attributes
     ----------
     ways : list of Way
-        How it runs on the CPU; the first that fits does.
+        CPU implementations; the first that fits runs.
     run_gpu : callable or None
         The GPU function.
     moves : callable or None
-        The function that only moves elements.
+        The function of a kernel that only moves elements.
     make_view : callable or None
         ``make_view(shape, strides, *other_shapes, **params) -> (shape, strides, offset)`` of a view operator, with strides
         and offset in elements.
     strided : bool
-        Whether the CPU function takes inputs of any strides (others get contiguous copies where needed).
+        Whether CPU functions accept inputs of any strides; other functions get contiguous copies.
     adds : bool
-        Whether its steps, of one output, can add to what that holds (``steps.adds``).
+        Whether its steps, for one output, can add to the output's values (``steps.adds``).
     at_once : callable or None
-        ``at_once(*input_shapes, **params)`` tells whether the sum of the results of many calls is the result of one, on their
-        inputs joined along the first axes.
+        ``at_once(*input_shapes, **params)`` returns whether a sum of results of many calls equals one call on their inputs,
+        joined along the first axis.
     clears : bool
-        Whether outputs are zero before the device functions run, and must be written: those of users may forget it.
+        Whether outputs are zeroed before user-defined functions run, which may leave them unwritten.
     """
 
     kind = "kernel"
@@ -156,10 +156,10 @@ class Kernel(Operator):
         return rule
 
     def size(self, rule: Callable) -> Callable:
-        """Decorate ``rule(*arrays, **params) -> shape`` (or a list) for what the shape rule leaves open (None).
+        """Decorate ``rule(*arrays, **params) -> shape`` (or a list), for sizes that the shape rule leaves open (None).
 
-        It gets NumPy's or CuPy's arrays.  In a graph, the value can only be returned, or read by kernels whose own shapes
-        do not depend on it: no memory can be planned for it.
+        It receives NumPy's or CuPy's arrays.  In a graph, the result can only be an output, or be read by kernels whose shapes
+        do not depend on it, since its memory cannot be planned.
         """
         check_rule(self, "size rule", rule, ("*array",))
         self.sized_by = rule
@@ -174,9 +174,9 @@ class Kernel(Operator):
         return rule
 
     def dtype(self, rule: Callable) -> Callable:
-        """Decorate ``rule(*input_types, **params) -> type``: a name, NumPy's type or a code; a list for several outputs.
+        """Decorate ``rule(*input_types, **params) -> type``: a name, a NumPy type or a code; a list for several outputs.
 
-        The input types are codes, as ``mxop.dtypes.FLOAT32``.
+        The input types are codes, such as ``mxop.dtypes.FLOAT32``.
         """
         check_rule(self, "dtype rule", rule, ("*type",))
         self._dtype = rule
@@ -191,19 +191,19 @@ class Kernel(Operator):
         backend: str | None = None,
         when: Callable | None = None,
     ) -> Callable:
-        """Decorate a CPU function ``run(inputs, outputs, **params)``, or one way to run among several.
+        """Decorate a CPU implementation ``run(inputs, outputs, **params)``.
 
-        A function of C may be given instead: its address, a ctypes function, or a capsule.  ``mxop/kernel.h`` says what it
-        must be.
+        It may also be a C function: its address, a ctypes function, or a capsule; ``mxop/kernel.h`` declares its signature.
+
 
         Parameters
         ----------
         prepared : bool
-            The function takes *steps* first; it says once what is to be done for arrays of these shapes and types.
+            The function takes *steps* first, and records the steps for arrays of given shapes and types.
         backend : str, optional
-            The library that it uses; a later function for the same library and without `when` replaces this one.
+            The library that it uses; a later function for the same library without `when` replaces this one.
         when : callable, optional
-            ``when(inputs, outputs, **params)`` tells whether it fits.  What has a condition is asked before what has none.
+            ``when(inputs, outputs, **params)`` returns whether it fits.  Conditional functions are tried first.
         """
 
         def add(run: Callable) -> Callable:
@@ -227,8 +227,8 @@ class Kernel(Operator):
     def both(self, run: Callable) -> Callable:
         """Decorate ``run(xp, inputs, outputs, **params)`` for both devices.
 
-        `xp` is NumPy or CuPy, the arrays are its arrays, of any strides, and share memory with the operator's: nothing is
-        copied.  Outputs are written: ``xp.exp(inputs[0], out=outputs[0])`` or ``outputs[0][...] = value``.
+        `xp` is NumPy or CuPy.  The arrays are its arrays, of any strides, and share the memory of the operator's.  Outputs are
+        written in place: ``xp.exp(inputs[0], out=outputs[0])`` or ``outputs[0][...] = value``.
         """
         check_rule(self, "function for both devices", run, ("xp", "inputs", "outputs"))
 
@@ -243,10 +243,10 @@ class Kernel(Operator):
         return run
 
     def rearrange(self, run: Callable) -> Callable:
-        """Decorate ``run(xp, inputs, outputs, **params)``, which assigns, or adds, parts of inputs to parts of outputs.
+        """Decorate ``run(xp, inputs, outputs, **params)``, which assigns or adds parts of inputs to parts of outputs.
 
-        It is written as for NumPy's arrays, with basic indices, ``shape``, ``ndim``, ``dtype``, ``transpose``, ``reshape`` and
-        ``+=``, and serves both devices; on the CPU it is prepared, and `xp` is None.
+        It uses NumPy's basic indices, ``shape``, ``ndim``, ``dtype``, ``transpose``, ``reshape`` and ``+=``, and serves both
+        devices.  On the CPU its steps are recorded once, with `xp` None.
         """
 
         check_rule(self, "function that moves elements", run, ("xp", "inputs", "outputs"))
@@ -260,7 +260,7 @@ class Kernel(Operator):
         return run
 
     def way(self, inputs: list, outputs: list, attrs: Attrs) -> Way | None:
-        """Return the way to run a call on the CPU; None where there is none."""
+        """Return the CPU implementation for a call; None if none fits."""
         try:
             return next((w for w in self.ways if w.when is None or w.when(inputs, outputs, **attrs)), None)
         except translated.KINDS as problem:
@@ -310,13 +310,13 @@ class Kernel(Operator):
         return ins, outs
 
     def sized_shapes(self, attrs: Attrs, arrays: list, shapes: list) -> list:
-        """Return the shapes of the outputs of one call, of which `shapes` is known beforehand."""
+        """Return the shapes of the outputs of a call; `shapes` are their known parts."""
         with translated(f"operator {self.name}"):
             found = self._shapes("size rule", self.sized_by, self.sized_by(*arrays, **attrs), len(shapes))  # type: ignore[misc]
         return infer.agreed(self.name, self.output_names(attrs, len(arrays)), found, shapes)
 
     def _shapes(self, what: str, rule: Any, found: Any, n: int) -> list:
-        """Return what a rule says of `n` outputs as a list of shapes: it gives one, or several."""
+        """Return the shapes that a rule returned for `n` outputs, as a list."""
         several = isinstance(found, list) or (
             isinstance(found, tuple) and any(isinstance(d, (list, tuple)) for d in found)
         )
@@ -350,31 +350,32 @@ def kernel(function: Callable[..., Any], /, *, override: bool = ..., **options: 
 @overload
 def kernel(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Kernel]: ...
 def kernel(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
-    """Make an operator whose parts are decorated functions beside its definition.
+    """Make an operator from decorated functions.
 
-    Each part gets the parameters by keyword; ``docs/kinds.md`` has an example of each.
+    Each function gets the parameters by keyword; ``docs/kinds.md`` has an example of each.
 
-    - ``@op.shape``: ``rule(*shapes, **params) -> shape``, a list of several, None for a size that follows from values
+    - ``@op.shape``: ``rule(*shapes, **params) -> shape``, a list for several; None for a size that depends on values
     - ``@op.dtype``: ``rule(*types, **params) -> type``, or a list: names, NumPy's types or codes; by default that of the inputs
     - ``@op.infer``: ``rule(ins, outs, **params) -> (ins, outs)`` completes shapes in both directions
     - ``@op.infer_types``: ``rule(ins, outs, **params) -> (ins, outs)`` completes types in both directions
-    - ``@op.size``: ``rule(*arrays, **params) -> shape`` finds in each call what the shape rule leaves open
+    - ``@op.size``: ``rule(*arrays, **params) -> shape`` computes in each call the sizes that the shape rule leaves open
     - ``@op.both``: ``run(xp, inputs, outputs, **params)`` computes on NumPy's and CuPy's arrays that share memory
-    - ``@op.cpu``: ``run(inputs, outputs, **params)`` computes on NDArrays in C order, without a result; or a function of C
-    - ``@op.cpu(prepared=True)``: ``run(steps, inputs, outputs, **params)`` says once what is done; ``backend=``, ``when=``: one
-      of several ways
+    - ``@op.cpu``: ``run(inputs, outputs, **params)`` computes on contiguous NDArrays, without a result; or a C function
+    - ``@op.cpu(prepared=True)``: ``run(steps, inputs, outputs, **params)`` records steps; ``backend=``, ``when=``: one of
+      several implementations
     - ``@op.gpu``: ``run(xp, inputs, outputs, **params)`` computes on CuPy's arrays
     - ``@op.rearrange``: ``run(xp, inputs, outputs, **params)`` assigns parts of inputs to parts of outputs
-    - ``@op.view``: ``rule(shape, strides, *other_shapes, **params) -> (shape, strides, offset)`` says where elements lie
+    - ``@op.view``: ``rule(shape, strides, *other_shapes, **params) -> (shape, strides, offset)`` returns the layout of a view
     - ``@op.gradient``: ``rule(F, heads, inputs, outputs, **params)`` returns a list of one gradient, or None, for each input
 
     Parameters
     ----------
     function : callable
-        Its signature and documentation count; the body is empty.  With the keyword ``is_train``, all parts are told the mode.
+        Only its signature and documentation are used; its body is empty.  With the keyword ``is_train``, parts get the mode.
     strided : bool, default False
-        Whether ``cpu`` and ``gpu`` take inputs of any strides; others get copies in C order.
+        Whether ``cpu`` and ``gpu`` functions accept inputs of any strides; others get contiguous copies.
     aux : tuple of str
+        Inputs that the function itself writes; prefer `writes`.
         Inputs that the function writes by itself; `writes` is better.
     {common}
 

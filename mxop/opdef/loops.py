@@ -1,6 +1,6 @@
 """The kind *loops*: a Python function of explicit loops over arrays, in the language of :mod:`mxop.operator.hybrid`.
 
-A *body* (:class:`mxop.operator.hybrid.Hybrid`) says all about it: shapes, types, how it runs, and the gradient, which is the
+A *body* (:class:`mxop.operator.hybrid.Hybrid`) infers shapes and types, runs the function, and makes its gradient, which is the
 body of another operator of this kind.
 """
 
@@ -23,9 +23,9 @@ class Loops(Kernel):
     Parameters
     ----------
     body : Hybrid, optional
-        What it does, in the place of a function.
+        A body to use instead of a function.
     params : sequence of Param
-        Its parameters, then.
+        The parameters of the body.
     """
 
     kind = "loops"
@@ -42,7 +42,7 @@ class Loops(Kernel):
             self.spec = Spec(self.name, tuple(params))
         self.body = body
         self._shape = lambda *shapes, **params: body.infer_shapes(shapes, params)
-        self._infer = self._alike
+        self._infer = self._infer_inputs
         self._dtype = lambda *codes, **params: body.infer_types(codes, params)
         self.run_gpu = lambda xp, inputs, outputs, **params: body.run_gpu(inputs, outputs, params)
 
@@ -50,15 +50,15 @@ class Loops(Kernel):
     def doc(self) -> str:
         return self.body.doc
 
-    def _alike(self, ins: list, outs: list, **params: Any) -> tuple[list, list]:
-        """Infer the shapes of inputs from those of outputs that are made like them."""
+    def _infer_inputs(self, ins: list, outs: list, **params: Any) -> tuple[list, list]:
+        """Infer shapes of inputs from those of outputs that are made like them."""
         names = self.input_names(Attrs(tuple(params), tuple(params.values())))
         for k, at in self.body.alike("like", params):
             ins[at], outs[k] = infer.same_shape(self.name, [names[at], f"output {k}"], [ins[at], outs[k]])
         return ins, outs
 
     def way(self, inputs: list, outputs: list, attrs: Attrs) -> Way:
-        known = self.body.known_of(inputs, attrs)  # whatever is wrong with these types and shapes is said here
+        known = self.body.known_of(inputs, attrs)  # raises for types and shapes that do not fit
         return Way(lambda inputs, outputs, **params: self.body.execute(known, inputs, outputs))
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
@@ -96,23 +96,23 @@ def loops(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., An
 def loops(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
     """Make an operator of a function with loops, which is compiled for each combination of types.
 
-    Shapes, types and the gradient, of every order, are found from the text.  ``output_tensor(shape, dtype)`` makes what is
-    returned, ``allocate`` makes intermediate tensors; loops run over ``range``, ``grid(shape)`` or ``parallel(n)``, whose
-    iterations run in threads.  The page "Operators with loops" says all words and rules.
+    Shapes, types and gradients of every order are derived from its source.  ``output_tensor(shape, dtype)`` makes the result,
+    ``allocate`` intermediate tensors; loops run over ``range``, ``grid(shape)`` or ``parallel(n)``, whose iterations run in
+    threads.  The page "Operators with loops" lists all functions and rules.
 
     Parameters
     ----------
     function : callable
-        Its positional arguments are arrays; keyword-only ones are parameters, with types, as those of the other kinds.
+        Positional arguments are arrays; keyword-only ones are parameters with types, as in the other kinds.
     override : bool
-        Whether it may take the name of another operator.
+        Whether it may replace an operator of another module.
     **options
         ``name``, ``aliases`` and ``writes``, as for the other kinds.
 
     Raises
     ------
     HybridError
-        Where the text is not in the language, with file and line.
+        If the source is not in the language, with file and line.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Elementwise operators whose numeric parameters are inputs: what a graph calls where a number is to be any."""
+"""Elementwise operators with numeric parameters as inputs, so that a graph holds for any values of them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .params import Attrs, Spec
 
 
 class WithOperands(Elementwise):
-    """An elementwise operator with some of its parameters as further inputs, which are arrays of one number.
+    """An elementwise operator with some of its parameters as further inputs, arrays of one element.
 
     Parameters
     ----------
     inner : Elementwise
     names : tuple of str
-        The parameters.
+        The parameters that are inputs.
     """
 
     def __init__(self, inner: Elementwise, names: tuple[str, ...]):
@@ -44,7 +44,7 @@ class WithOperands(Elementwise):
         return Spec(self.name, rest, tuple(n for n in inner.in_attrs if n not in self.names))
 
     def _inner_attrs(self, attrs: Attrs) -> Attrs:
-        """Return the parameters of the inner call; the function has not asked for the numbers that are inputs here."""
+        """Return the attributes of the inner call, with placeholders for inputs: the function does not read their values."""
         names = self.inner.spec.in_attrs
         return Attrs(names, tuple([attrs[n] if n in attrs else self.inner.spec.stand_in(n) for n in names]))
 
@@ -59,9 +59,9 @@ class WithOperands(Elementwise):
         return self.inner._path(self._inner_attrs(attrs), n_inputs - len(self.names))
 
     def _rule_of_inner(self, *operands: Any, **values: Any) -> list:
-        """Evaluate the gradient rule of the inner operator: the numbers are parameters of it."""
+        """Evaluate the gradient rule of the inner operator, whose parameters are arrays here."""
         n = len(self.inner.arguments)
-        heads = (len(operands) - len(self.arguments)) // 2  # as many as outputs
+        heads = (len(operands) - len(self.arguments)) // 2  # one for each output
         inputs, rest = operands[heads : heads + n], operands[heads + n :]
         numbers = dict(zip(self.names, rest, strict=False))
         found = self.inner.rule(*operands[:heads], *inputs, *rest[len(self.names) :], **values, **numbers)
@@ -86,15 +86,15 @@ on_change(lambda op: _made.clear())
 
 
 def with_operands(op: Elementwise, names: tuple[str, ...]) -> WithOperands:
-    """Return an operator with some of its parameters as inputs: the same one each time."""
+    """Return an operator with some of its parameters as inputs; the same object each time."""
     found = _made.get((op, names))
     return keep(_made, (op, names), WithOperands(op, names)) if found is None else found
 
 
 def may_be_operands(op: Elementwise, attrs: Attrs, n_inputs: int, types: Sequence[int]) -> tuple[str, ...]:
-    """Return the parameters of a call that may be inputs of the data's type, which is float32 or float64 (or not known).
+    """Return the parameters of a call that can be inputs, of the data's type, which is float32, float64 or unknown.
 
-    A number that the formula asks for its value is none of them, nor one that makes it another formula, as an exponent does.
+    Excluded are parameters whose values the function reads, and those that select another formula, such as exponents.
     """
     if op.out_dtype is not None or op.integers or op.variadic or op._active_inputs is not None:
         return ()

@@ -1,4 +1,4 @@
-"""What an operator is: the base of the five kinds, with everything that follows from its function's signature."""
+"""The base of the five kinds of operators, with everything derived from the signature of an operator's function."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from .places import callers_line, place
 from .rules import check_numbers, check_options, check_rule, type_codes
 
 _VARARGS = 0x04
-MOST_RULES = 256  # whose reads are kept for one operator
+MOST_RULES = 256  # cached calls of `rule_reads` for each operator
 
 T = TypeVar("T")
 RuleReads = tuple[frozenset[int], frozenset[int]]
 _PARTS = ("shape", "dtype", "infer", "size", "both", "cpu", "gpu", "rearrange", "view")
-ASKS = "asks for shapes"  # in the place of what a gradient rule reads
+ASKS = "asks for shapes"  # instead of the arrays that a gradient rule reads
 
 
 def carrier(values: Iterable[Any]) -> Any:
-    """Return the first argument of a call that applies operators itself, as tensors with axes do, or None.
+    """Return the first argument of a call whose class applies operators itself, as tensors with axes do, or None.
 
-    Its class has a method ``__mxop_operator__(name, args, kwargs)``.
+    The class has a method ``__mxop_operator__(name, args, kwargs)``.
     """
     return next((v for v in values if hasattr(type(v), "__mxop_operator__")), None)
 
 
-_NO_RESULT = 0x20 | 0x80 | 0x200  # code of generators and coroutines
-_KEYWORDS = 0x08  # and of functions that take any keyword
+_NO_RESULT = 0x20 | 0x80 | 0x200  # code flags of generators and coroutines
+_KEYWORDS = 0x08  # code flag of functions that take any keyword
 
 
 def _checked(function: Any, name: str | None, optional_inputs: bool) -> Any:
-    """Return an author's function, or say what it must be."""
+    """Return an author's function; raise if it cannot define an operator."""
     code = getattr(function, "__code__", None)
     who = f"operator {name or getattr(function, '__name__', '')}{place(function) or callers_line()}"
     if code is None or hasattr(function, "__self__"):
@@ -55,7 +55,7 @@ def _checked(function: Any, name: str | None, optional_inputs: bool) -> Any:
 
 
 def _check_signature(function: Any, who: str) -> None:
-    """Raise for functions of Python that none of an operator can be."""
+    """Raise for a Python function whose signature cannot be that of an operator."""
     code = function.__code__
     if code.co_flags & _NO_RESULT:
         raise OpTypeError(f"{who}: its function is one with async or yield; expected one that returns its result")
@@ -67,7 +67,7 @@ def _check_signature(function: Any, who: str) -> None:
 
 
 def _with_star(function: Any) -> str:
-    """Say how a definition is written whose parameters stand among the inputs."""
+    """Return the message for a definition with parameters among the inputs: how to write it."""
     code, first = function.__code__, function.__code__.co_argcount - len(function.__defaults__)
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     defaults = dict(zip(names[first:], function.__defaults__, strict=False)) | (function.__kwdefaults__ or {})
@@ -81,7 +81,7 @@ _DECLARED = {bool: "bool", int: "float", str: "str", tuple: "Shape", list: "Shap
 
 
 def _declared(function: Any, name: str, default: Any) -> str:
-    """Return how a parameter is written."""
+    """Return the declaration of a parameter as source text."""
     given = function.__annotations__.get(name)
     text = given if isinstance(given, str) else getattr(given, "__name__", None)
     return f"{name}: {text or _DECLARED.get(type(default), 'float')}" + ("" if default is ... else f" = {default!r}")
@@ -91,7 +91,7 @@ Kind = TypeVar("Kind", bound="Operator")
 
 
 def defined(cls: type[Kind], function: Any, *args: Any, override: bool, options: Mapping[str, Any]) -> Kind:
-    """Make an operator of an author's function, and register it unless something is wrong with it."""
+    """Make an operator of an author's function, check it, and register it."""
     if "inplace" in options:
         warnings.warn("inplace= says nothing any more: what may share memory is found out", FutureWarning, stacklevel=3)
         options = {name: value for name, value in options.items() if name != "inplace"}
@@ -102,7 +102,7 @@ def defined(cls: type[Kind], function: Any, *args: Any, override: bool, options:
             _check_signature(function, f"operator {options.get('name') or function.__name__}{place(function)}")
     op = cls(function, *args, **options)
     if not ours:
-        with suppress(NameError):  # of what the author's module defines further down
+        with suppress(NameError):  # names that the author's module defines later
             op.check_definition()
     registry.register(op, override=override)
     return op
@@ -112,12 +112,12 @@ _listeners: list[Callable[[Operator], None]] = []
 
 
 def on_change(listener: Callable[[Operator], None]) -> None:
-    """Call ``listener(operator)`` whenever a part of an operator is given: a rule, or a way to run."""
+    """Call ``listener(operator)`` whenever an operator gets a rule or an implementation."""
     _listeners.append(listener)
 
 
 class _Documentation:
-    """``__doc__`` of a class, and of its instances, operators, that of the function which each is."""
+    """The attribute ``__doc__``: of an instance (an operator) that of its function, of the class its own."""
 
     def __init__(self, of_class: str | None):
         self.of_class = of_class
@@ -131,12 +131,12 @@ class _Documentation:
 
 
 class Operator:
-    """One entry of the registry, and a function of arrays, of symbols and (if it is a formula) inside other formulas.
+    """An entry of the registry; callable on arrays, on symbols and (if it is a formula) inside other formulas.
 
     Attributes
     ----------
     name : str
-        Canonical name, MXNet's where MXNet has the operator.
+        Canonical name: MXNet's, if MXNet has the operator.
     aliases : tuple of str
     function : callable
         The definition: inputs are positional arguments, parameters are keyword-only.
@@ -147,35 +147,35 @@ class Operator:
     num_args_param : str or None
         The parameter that holds that number in MXNet's JSON (``num_args``).
     writes : dict of str to int, or callable
-        Inputs that are states, and the output that is each one's new value: the operator itself is a pure function, and
-        whoever runs it delivers.  These outputs are the last ones, and no call returns them.  ``writes(**params)`` gives it
-        for an operator of any number of inputs, whose names are ``arg0``, ``arg1``...
+        Inputs that are states, each with the output that is its new value.  The operator itself is a pure function; its
+        callers assign the new values.  These outputs are the last ones, and no call returns them.  It is a function of the
+        parameters for an operator of any number of inputs, whose names are ``arg0``, ``arg1``...
     random : bool
         Whether equal calls give different results.
     aux : tuple of str
-        Of operators from outside: inputs that they write themselves; see :meth:`aux_names`.
+        Of external operators: inputs that they write themselves; see :meth:`aux_names`.
     is_backward : bool
         ``TIsBackward``.
     param_order : tuple of str
-        All parameters in MXNet's order, where those of the kind do not come last there.
+        All parameters in MXNet's order, if those of the kind are not last.
     stem : str
-        What numbered inputs are called.
+        The stem of names of numbered inputs.
     by_keyword : tuple of str
-        Inputs, the last ones, that a call does not give by position.
+        The last inputs, which a call gives by keyword only.
     made_again : bool
-        Whether backward makes the result anew, because it is so much larger than what it is made of.
+        Whether backward recomputes the result, because it is much larger than the operands.
     zero_is_unknown : tuple of str
-        Parameters, shapes, in which MXNet writes 0 for a size that is not known.
+        Shape parameters in which MXNet writes 0 for an unknown size.
     """
 
     kind = "operator"
-    _how_to_say_shapes = ""  # what its author may have forgotten
+    _how_to_say_shapes = ""  # added to a message for the author
     has_backward_operator = False
-    open_inputs = False  # whether the names of the inputs follow from the parameters, and `arguments` says nothing
-    stateful = False  # whether equal calls are two calls that must both run
-    repeatable = True  # whether running a call again gives the same
-    sized_by: Callable | None = None  # what says the shapes that follow from values alone: see Kernel.size
-    bodies: tuple = ()  # the graphs that an operator of control flow runs
+    open_inputs = False  # whether the names of the inputs depend on the parameters, and `arguments` is empty
+    stateful = False  # whether equal calls must both run
+    repeatable = True  # whether running a call again gives the same result
+    sized_by: Callable | None = None  # a rule for shapes that depend on values: see Kernel.size
+    bodies: tuple = ()  # the graphs that a control flow operator runs
 
     def __init__(
         self,
@@ -203,12 +203,12 @@ class Operator:
         zero_is_unknown: Sequence[str] = (),
         module: str | None = None,
     ):
-        self.function: Any = function  # None for an operator that is no function of ours
+        self.function: Any = function  # None for operators that are not made of one
         if arguments is None:
             _checked(function, name, active_inputs is not None)
         self.name: str = name or self.function.__name__
         self.aliases = tuple(aliases)
-        # code that is run in a namespace without a name belongs to no module
+        # code that runs in a namespace without a name belongs to no module
         self.module: str = module or self.function.__module__ or "<unnamed>"
         self.variadic = False
         self.arguments = tuple(arguments or ())
@@ -232,7 +232,7 @@ class Operator:
         self.is_backward = is_backward
         self._shape_only = shape_only
         self._rule_reads: dict[tuple, RuleReads | str | None] = {}
-        self.record: Any = None  # how to test it, where not in mxop.records
+        self.record: Any = None  # how to test it, if not in mxop.records
         self._extra_params = tuple(extra_params)
         self._num_outputs = num_outputs
         self._visible_outputs = visible_outputs
@@ -244,7 +244,7 @@ class Operator:
         self._gradient: Callable | None = None
 
     def check_definition(self) -> None:
-        """Raise for what can be seen to be wrong before the operator is called: users are told where they define it."""
+        """Raise for errors that are visible before a call, so that authors see them at the definition."""
         check_numbers(self)
         for what in ("num_outputs", "visible_outputs", "active_inputs", "writes"):
             rule = getattr(self, what if what == "writes" else f"_{what}")
@@ -260,7 +260,7 @@ class Operator:
         cls.__doc__ = _Documentation(cls.__doc__)  # type: ignore[assignment]
 
     def __getattr__(self, name: str) -> Any:
-        """Say of a part that another kind has whose it is; there is no other attribute but the signature."""
+        """Raise for a missing attribute, with a hint if it is a part of another kind; make ``__signature__``."""
         if name == "__signature__":
             from . import docs
 
@@ -280,14 +280,14 @@ class Operator:
     @overload
     def __call__(self, **kwargs: Any) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Apply the operator: to arrays as its function in ``mx.nd`` does, to symbols as that in ``mx.sym``."""
+        """Apply the operator to arrays, as its function in ``mx.nd`` does, or to symbols, as that in ``mx.sym``."""
         return self._applied(args, kwargs)
 
     def _applied(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         return ask("call_operator")(self, args, kwargs)
 
     def __reduce__(self) -> tuple:
-        """Pickle by name, as functions are; the module that defines the operator is imported when it is read."""
+        """Pickle by name, as functions are; unpickling imports the module that defines the operator."""
         if registry.find(self.name) is not self:
             raise OpValueError(f"operator {self.name} cannot be pickled: operators are pickled by name, and that one is "
                                f"{'another operator' if registry.find(self.name) else 'not registered'} now")  # fmt: skip
@@ -299,7 +299,7 @@ class Operator:
     def __deepcopy__(self, memo: Any) -> Operator:
         return self
 
-    # ---- what follows from the signature ----------------------------------------------------------------------------
+    # ---- derived from the signature -----------------------------------------------------------------------------------
     @cached_property
     def spec(self) -> Spec:
         """The parameters, read from the signature on first use."""
@@ -325,15 +325,15 @@ class Operator:
         return self.arguments
 
     def aux_names(self, attrs: Attrs) -> tuple[str, ...]:
-        """Return the names of the inputs that are auxiliary states: a call changes them (FMutateInputs)."""
+        """Return the names of inputs that a call changes: auxiliary states (FMutateInputs)."""
         return tuple(self.states(attrs)) or self.aux
 
     def states(self, attrs: Attrs) -> Mapping[str, int]:
-        """Return the inputs of a call that are states, each with the output that is its new value."""
+        """Return the states among a call's inputs, each with the output that is its new value."""
         return self.writes(**attrs) if callable(self.writes) else self.writes
 
     def written_inputs(self, attrs: Attrs, n_inputs: int) -> tuple[tuple[int, int], ...]:
-        """Return (position of a state among the inputs, the output that is its new value) for each state."""
+        """Return (index of a state among the inputs, index of the output that is its new value) for each state."""
         if not self.writes:
             return ()
         names = self.input_names(attrs, n_inputs)
@@ -341,13 +341,13 @@ class Operator:
 
     @cached_property
     def pure(self) -> Operator:
-        """The operator without its states: the function that gives their new values among its outputs."""
-        found = object.__new__(type(self))  # copy() would look the registered operator up
+        """The operator without states: a function whose outputs include their new values."""
+        found = object.__new__(type(self))  # copy() returns the operator itself
         found.__dict__.update(self.__dict__, writes={}, _visible_outputs=None)
         return found
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
-        """Return the number of outputs, hidden ones included."""
+        """Return the number of outputs, with hidden ones."""
         if not callable(self._num_outputs):
             return self._num_outputs
         count = self._num_outputs(**attrs)
@@ -363,7 +363,7 @@ class Operator:
         return self._visible_outputs(**attrs) if callable(self._visible_outputs) else self._visible_outputs
 
     def output_names(self, attrs: Attrs, n_inputs: int | None = None) -> tuple[str, ...]:
-        """Return ``('output',)``, or ``output0, output1...`` of several; of states ``new_<input>``."""
+        """Return ``('output',)``, or ``output0, output1...`` for several, and ``new_<input>`` for states."""
         if self._output_names:
             given = tuple(self._output_names(**attrs) if callable(self._output_names) else self._output_names)
             count = self.num_outputs(attrs, n_inputs)
@@ -378,11 +378,11 @@ class Operator:
         return (*names, *(states[k] for k in sorted(states)))
 
     def shape_only(self, n: int) -> tuple[int, ...]:
-        """Return which of `n` inputs nothing is read of but shape and type."""
+        """Return which of `n` inputs are read for shape and type only."""
         return tuple(range(n)[self._shape_only]) if isinstance(self._shape_only, slice) else tuple(self._shape_only)
 
     def check_arity(self, attrs: Attrs, n: int) -> None:
-        """Raise unless `n` inputs fit."""
+        """Raise unless a call can have `n` inputs."""
         if self.variadic:
             wanted = attrs[self.num_args_param] if self.num_args_param in attrs.names else n
             if n < 1:
@@ -403,9 +403,9 @@ class Operator:
         raise NotImplementedError
 
     def infer_types(self, rule: Callable) -> Callable:
-        """Decorate the two-way rule ``rule(ins, outs, **params) -> (ins, outs)`` of types.
+        """Decorate the two-way rule ``rule(ins, outs, **params) -> (ins, outs)`` for types.
 
-        Types are codes, as ``mxop.dtypes.FLOAT32``, and ``mxop.dtypes.UNKNOWN`` is a type that is not known.
+        Types are codes, such as ``mxop.dtypes.FLOAT32``; ``mxop.dtypes.UNKNOWN`` is an unknown type.
         """
         check_rule(self, "rule of types", rule, ("ins", "outs"))
         self._types = rule
@@ -427,13 +427,13 @@ class Operator:
         return ins, outs
 
     def implied_types(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
-        """Return the same of an operator without a rule: by default inputs and outputs share one type."""
+        """Complete types for an operator without a rule: by default inputs and outputs share one type."""
         names = [*self.input_names(attrs, len(ins)), *self.output_names(attrs, len(ins))]
         done = infer.same_type(self.name, names, [*ins, *outs])
         return done[: len(ins)], done[len(ins) :]
 
     def infer_outputs(self, attrs: Attrs, shapes: list, types: list[int]) -> tuple[list, list[int]]:
-        """Return shapes and types of the outputs of a call whose inputs are all known."""
+        """Return shapes and types of the outputs of a call whose inputs are known."""
         n = self.num_outputs(attrs, len(shapes))
         ins, out_shapes = self.infer_shape(attrs, list(shapes), [None] * n)
         infer.check_inputs(self.name, self.input_names(attrs, len(shapes)), ins, shapes)
@@ -449,9 +449,9 @@ class Operator:
     def gradient(self, rule: Callable) -> Callable:
         """Decorate the gradient rule ``rule(F, heads, inputs, outputs, **params) -> list``.
 
-        The rule is written with operators of `F` (``mx.nd`` or ``mx.sym``) and returns one gradient per input; None where
-        it is zero.  A function without parameters that returns the gradient (``lambda: F.dot(...)``) is called where that is
-        wanted: so a long computation is not made for nothing.
+        The rule calls operators of `F` (``mx.nd`` or ``mx.sym``) and returns one gradient per input, None if it is zero.  An
+        item may be a function without parameters that returns the gradient (``lambda: F.dot(...)``); it is called only if the
+        gradient is wanted.
         """
         check_rule(self, "gradient rule", rule, ("F", "heads", "inputs", "outputs"))
         self._gradient = rule
@@ -460,22 +460,22 @@ class Operator:
 
     @property
     def absent_heads(self) -> bool:
-        """Whether the gradient rule gets None, and not zeros, for outputs without a head gradient."""
+        """Whether the gradient rule gets None instead of zeros for outputs without a head gradient."""
         return self._absent_heads
 
     @property
     def zero_gradient(self) -> bool:
-        """Whether a rule says that the gradient is zero everywhere."""
+        """Whether a rule declares that the gradient is zero everywhere."""
         return self._gradient is no_gradient
 
     def changed(self) -> None:
-        """Let go what was found out about the operator: a part of it was given, perhaps not for the first time."""
+        """Clear caches about the operator, after a part of it was defined."""
         self._rule_reads.clear()
         for listener in _listeners:
             listener(self)
 
     def retrace(self) -> None:
-        """Let go what was traced and made of it: a formula inside was defined again."""
+        """Clear traces of the operator, after an operator inside its formula was defined again."""
         for cache in ("_formulas", "_backwards", "_asked", "_parts"):
             getattr(self, cache, {}).clear()
         for made in ("backward_", "pure"):
@@ -485,7 +485,7 @@ class Operator:
     def grad(
         self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
     ) -> list | None:
-        """Return the gradient of each input, None for zero; or None when the operator has none."""
+        """Return the gradient of each input, None for zero; or None if the operator has no gradient."""
         if not self.differentiable:
             return None
         if self._gradient is None:
@@ -502,14 +502,14 @@ class Operator:
         return found
 
     def implied(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> Any:
-        """Return the same of an operator that was given no rule: what its kind implies."""
+        """Return the gradients of an operator without a gradient rule, as its kind derives them."""
         return None
 
     def rule_reads(self, attrs: Attrs, inputs: Sequence[Any], outputs: Sequence[Any]) -> RuleReads | None:
-        """Return the inputs and the outputs whose elements the gradient rule reads; None when that is not known.
+        """Return the indices of inputs and outputs whose elements the gradient rule reads; None if unknown.
 
-        It is found by applying the rule to placeholders, with the shapes of the arrays if it asks for them; a rule that looks
-        at its arrays cannot be.
+        The rule is applied to placeholders, with the shapes of the arrays if it reads any.  The result is unknown for a rule
+        that reads elements.
         """
         found = self._reads((attrs, len(inputs), len(outputs), None))
         if found is ASKS:
@@ -522,25 +522,25 @@ class Operator:
             return self._rule_reads[key]
         except KeyError:
             if len(self._rule_reads) >= MOST_RULES:
-                return None  # parameters that are always new: looking each time would cost more than it saves
+                return None  # parameters differ in each call: analysis would cost more than it saves
         found = self._rule_reads[key] = ask("rule_reads")(self, *key)
         return found
 
     @property
     def differentiable(self) -> bool:
-        """Whether a gradient is defined (it may be zero)."""
+        """Whether a gradient is defined, even if it is zero."""
         return self._gradient is not None
 
     def derived(self, prefix: str) -> Operator | None:
-        """Return the hidden operator of that prefix and this name, where there is one: the gradient, or a part of it."""
+        """Return the hidden operator with this prefix and name, such as the gradient or a part of it; None if undefined."""
         return self.backward_operator() if prefix == registry.BACKWARD else None
 
     def backward_operator(self) -> Operator | None:
-        """Return the hidden operator ``_backward_<name>``, when the gradient is one operator."""
+        """Return the hidden operator ``_backward_<name>`` if the gradient is one operator, else None."""
         return None
 
     def same_as(self, other: Operator) -> bool:
-        """Tell whether two definitions mean the same."""
+        """Return whether two definitions are equal."""
         a, b = self.function.__code__, other.function.__code__
         return (
             type(self) is type(other)
@@ -551,11 +551,11 @@ class Operator:
 
 
 def no_gradient(F: Any, heads: list, inputs: list, outputs: list, **params: Any) -> list:
-    """State, as a gradient rule, that the gradient is zero everywhere."""
+    """Return zero gradients: a gradient rule for operators whose gradient is zero everywhere."""
     return [None] * len(inputs)
 
 
 def _called(gradients: Sequence[Any], needed: Sequence[bool]) -> list:
-    """Return gradients, of which some are functions that return them: those are called that somebody needs."""
+    """Return gradients, after calling those that are functions and needed."""
     wanted = [*needed, *[False] * len(gradients)]
     return [(g() if n else None) if type(g) is FunctionType else g for g, n in zip(gradients, wanted, strict=False)]

@@ -1,4 +1,4 @@
-"""Parameters of an operator: declared by the signature, parsed once, from Python values or from MXNet's strings.
+"""Parameters of operators: declared by a function's signature, parsed once from Python values or from MXNet's strings.
 
 =====================================  =========================================================================
 annotation                             meaning
@@ -11,12 +11,12 @@ annotation                             meaning
 ``Shape`` (or ``tuple[int, ...]``)     a tuple of integers; one integer stands for a tuple of one
 ``Floats`` (or ``tuple[float, ...]``)  a tuple of real numbers; one number stands for a tuple of one
 ``DType``                              an element type, by name, NumPy's type or code; the function gets the code
-``AnyValue``                           any Python object, handed over as it is; a graph that holds one cannot be saved
+``AnyValue``                           any hashable Python object; a graph that holds one cannot be saved
 ``X | None``                           may also be None
-``Annotated[int, Range(1, 8)]``        with bounds, both included
+``Annotated[int, Range(1, 8)]``        with inclusive bounds
 =====================================  =========================================================================
 
-No default means that the parameter is required.
+A parameter without a default is required.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Scalar(float):
 
 
 class Bound(float):
-    """Annotation: a number that limits the data; one beyond the integers of their type acts as the last of those."""
+    """Annotation: a number that limits the data; if it exceeds the range of an integer type, it acts as that range's end."""
 
 
 class Shape(tuple):
@@ -54,16 +54,16 @@ class Floats(tuple):
 
 
 class DType(int):
-    """Annotation: an element type, given by name, NumPy type or MXNet code; held as the code."""
+    """Annotation: an element type, given by name, NumPy type or MXNet code; the function gets the code."""
 
 
 class AnyValue:
-    """Annotation: a Python object that is handed over as it is and cannot be written to JSON."""
+    """Annotation: any hashable Python object, which cannot be written to JSON."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Bounds of a numeric parameter, both included; ``Range(1)`` is from 1 on, ``Range(high=8)`` up to 8."""
+    """Inclusive bounds of a numeric parameter: ``Range(1)`` means at least 1, ``Range(high=8)`` at most 8."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -83,7 +83,7 @@ REQUIRED = _Required()
 
 
 class _NullType:
-    """What MXNet's generated functions take for "not given"."""
+    """The value that MXNet's generated functions use for arguments that are not given."""
 
     def __repr__(self) -> str:
         return "_Null"
@@ -93,13 +93,13 @@ NULL = _NullType()
 
 
 class Bad(ValueError):
-    """Raised by parsers; the spec adds the operator's and the parameter's name."""
+    """Raised by parsers with what they expect; the spec adds the names of operator and parameter."""
 
 
 def plain_number(text: str) -> float | int:
-    """Return the number that a text is, as C writes numbers: without Python's ``1_000`` and other alphabets' digits.
+    """Return the number written in a text, by C's syntax: without Python's ``1_000`` and digits of other alphabets.
 
-    A suffix ``f`` or ``L`` is allowed, for MXNet wrote some.
+    A suffix ``f`` or ``L`` is allowed, since MXNet wrote some.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def plain_number(text: str) -> float | int:
 
 
 def _number(value: Any) -> float | int:
-    """Return what stands for a number as Python's own: True is 1, and no class of a user's is kept."""
+    """Return a value as a Python number: True is 1, and instances of subclasses are converted."""
     if isinstance(value, str):
         return plain_number(value)
     if hasattr(value, "item"):  # NumPy scalars and arrays of one element
@@ -142,7 +142,7 @@ def _parse_real(value: Any) -> float:
     return float(_parse_float(value))
 
 
-_INTEGERS = range(-(2**63), 2**63)  # what the kernels count with
+_INTEGERS = range(-(2**63), 2**63)  # the range of int64
 
 
 def _parse_int(value: Any) -> int:
@@ -181,14 +181,14 @@ def _parse_str(value: Any) -> str:
 
 
 def as_shape(value: Any) -> tuple[int | None, ...]:
-    """Return a shape that is given as one integer or any iterable of integers: tuple, list, array...
+    """Return a shape given as an integer or any iterable of integers: tuple, list, array...
 
-    Integers are what Python indexes with, NumPy's included, but True and False; None stands for an unknown size.
+    Integers are objects with ``__index__``, such as NumPy's, except True and False; None is an unknown size.
 
     Raises
     ------
     Bad
-        For anything else.
+        For any other value.
 
     Examples
     --------
@@ -209,19 +209,19 @@ def as_shape(value: Any) -> tuple[int | None, ...]:
 def _size(value: Any) -> int:
     if isinstance(value, bool):
         raise TypeError
-    return value if type(value) is SymbolicNumber and value.whole else operator.index(value)
+    return value if type(value) is SymbolicNumber and value.integral else operator.index(value)
 
 
 def _parse_any(value: Any) -> Any:
     try:
         hash(value)
     except TypeError:
-        raise Bad("a value with a hash, as tuples have and lists have not: calls are told apart by it") from None
+        raise Bad("a hashable value, such as a tuple instead of a list: calls are told apart by it") from None
     return value
 
 
 def parse_shape(value: Any) -> tuple[int | None, ...]:
-    """Return a shape that is given as for :func:`as_shape`, or written as in JSON."""
+    """Return a shape given as for :func:`as_shape`, or as text in MXNet's JSON."""
     if isinstance(value, str):
         try:
             return tuple([None if v is None else _parse_int(v) for v in _items(value)])
@@ -234,7 +234,7 @@ def parse_shape(value: Any) -> tuple[int | None, ...]:
 
 
 def _parse_floats(value: Any) -> tuple[float, ...]:
-    """Return numbers that are given as one, or as a sequence, or written as in JSON."""
+    """Return numbers given as one, as a sequence, or as text in MXNet's JSON."""
     if isinstance(value, str):
         try:
             return tuple([_parse_real(v) for v in _items(value)])
@@ -253,14 +253,14 @@ _BRACKETS = {"(": ")", "[": "]"}
 
 
 def _items(text: str) -> list[str | None]:
-    """Return the items of a tuple or list that is written down, or of one without brackets; ``None`` is None."""
+    """Return the items of a tuple or list written as text, with or without brackets; ``None`` becomes None."""
     text = text.strip()
     if text[:1] in _BRACKETS:
         if len(text) < 2 or text[-1] != _BRACKETS[text[0]]:
             raise Bad("a tuple of integers")
         text = text[1:-1].strip()
     items = [item.strip() for item in text.split(",")]
-    if items[-1] == "":  # what follows a last comma, or an empty tuple
+    if items[-1] == "":  # after a last comma, or in an empty tuple
         items.pop()
     return [None if item == "None" else item for item in items]
 
@@ -275,7 +275,7 @@ def _parse_dtype(value: Any) -> int:
 def _same(a: Any, b: Any) -> bool:
     try:
         return bool(a == b)
-    except Exception:  # arrays of several elements are neither equal nor different
+    except Exception:  # arrays of several elements have no truth value
         return False
 
 
@@ -306,14 +306,14 @@ _PARSERS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
 }
 
 
-#: Kinds of parameters that are one number.
+#: Kinds of parameters that are a single number.
 NUMBERS = frozenset({float, Scalar, Bound, int})
 _REAL = (float, Scalar, Bound, Floats)
 
 
 @dataclass(frozen=True)
 class Param:
-    """One declared parameter.
+    """A declared parameter.
 
     Attributes
     ----------
@@ -339,21 +339,21 @@ class Param:
 
     @property
     def is_number(self) -> bool:
-        """Whether the value is a real number (or perhaps None)."""
+        """Whether the value is a real number, or None if it is optional."""
         return self.kind in _REAL[:3]
 
     @property
     def numeric(self) -> bool:
-        """Whether the value may vary from call to call without a new program."""
+        """Whether the value is a leaf of formulas, so that it can change without a new program."""
         return self.is_number and not self.optional
 
     @property
     def real(self) -> bool:
-        """Whether integer data are computed in floating point because of it."""
+        """Whether it makes integer data be computed in floating point."""
         return self.kind is float
 
     def describe(self) -> str:
-        """Return the type as MXNet's documentation writes it."""
+        """Return the type in the form of MXNet's documentation."""
         text = self.type_name
         if self.choices:
             text = "{" + ", ".join(repr(c) for c in self.choices) + "}"
@@ -365,7 +365,7 @@ class Param:
         return dtypes.NAMES[self.default] if self.kind is DType and isinstance(self.default, int) else self.default
 
     def parse(self, value: Any) -> Any:
-        """Return `value` in the declared type, or raise :class:`Bad`."""
+        """Return `value` converted to the declared type, or raise :class:`Bad`."""
         if self.optional and (value is None or (isinstance(value, str) and value.strip() in ("None", ""))):
             return None
         if (value is None or (type(value) is str and value == "None")) and self.kind is Shape and not self.required:
@@ -376,7 +376,7 @@ class Param:
             if self.kind in _REAL and hasattr(item, "attach_grad") and ask("is_recorded")(item):
                 raise Bad("a number that is not recorded: no gradient would reach this array; make it an input of the "
                           "operator, or pass its value, x.item() or x.detach()")  # fmt: skip
-        symbolic = type(value) is SymbolicNumber and (self.is_number or (self.kind is int and value.whole))
+        symbolic = type(value) is SymbolicNumber and (self.is_number or (self.kind is int and value.integral))
         found = value if symbolic else self.parse_value(value)
         if self.bounds is not None and not self.bounds.low <= found <= self.bounds.high:
             raise Bad(f"a value from {self.bounds.low} to {self.bounds.high}")
@@ -384,7 +384,7 @@ class Param:
 
 
 def _tuple_kind(annotation: Any) -> Any:
-    """Return the kind of a tuple: of integers, of numbers, or of something that is not understood."""
+    """Return the kind of a tuple annotation: of integers, of numbers, or itself if unsupported."""
     members = set(typing.get_args(annotation)) - {...}
     return tuple if members == {int} else Floats if members == {float} else annotation
 
@@ -403,7 +403,7 @@ def _resolve(annotation: Any, function: Callable) -> Any:
 
 
 def param_from(name: str, annotation: Any, default: Any, function: Callable) -> Param:
-    """Read one keyword-only argument of an operator's function."""
+    """Return the parameter declared by a keyword-only argument of an operator's function."""
     who = f"operator {function.__name__}{place(function)}: parameter {name!r}"
     try:
         annotation = _resolve(annotation, function)
@@ -438,7 +438,7 @@ def param_from(name: str, annotation: Any, default: Any, function: Callable) -> 
         annotation = kind
         type_name, parse = _PARSERS[kind]
     if bounds is not None and type_name in ("string", "enum", "boolean", "object"):
-        raise OpTypeError(f"{who} has bounds, {bounds}, and is no number")
+        raise OpTypeError(f"{who} has bounds, {bounds}, and is not a number")
     result = Param(name, annotation, default, optional or default is None, choices, bounds, type_name, parse)
     if default is not REQUIRED:
         try:
@@ -448,15 +448,15 @@ def param_from(name: str, annotation: Any, default: Any, function: Callable) -> 
     return result
 
 
-#: A keyword of an operator's function that is no parameter: whether the call trains.  The framework fills it in, from the
-#: thread for a call on arrays and from the schedule in an executor; parsed parameters say False until then.
+#: A keyword of an operator's function that is not a parameter: whether the call trains.  The framework passes it: the mode of
+#: the thread for a call on arrays, the mode of the schedule in an executor.  Parsed parameters hold False until then.
 IS_TRAIN = "is_train"
 
 
 class Attrs(dict):
-    """Parsed parameters of one call: a frozen dictionary whose items are attributes too.
+    """Parsed parameters of a call: a frozen dictionary, whose items are attributes too.
 
-    It is a dictionary because ``function(**attrs)`` is then as fast as can be.
+    It is a dictionary because ``function(**attrs)`` is fastest with one.
     """
 
     __slots__ = ("_hash", "names", "values_")
@@ -493,24 +493,24 @@ class Attrs(dict):
         return f"Attrs({', '.join(f'{k}={v!r}' for k, v in self.items())})"
 
     def training(self, is_train: bool) -> Attrs:
-        """Return the parameters of a call in one of the modes, for operators that ask for it."""
+        """Return the parameters for a mode, if the operator reads the mode."""
         return self if self.get(IS_TRAIN, is_train) is is_train else self.replaced(**{IS_TRAIN: is_train})
 
     def replaced(self, **changes: Any) -> Attrs:
-        """Return a copy with some values exchanged."""
+        """Return a copy with some values replaced."""
         return Attrs(self.names, tuple(changes.get(n, v) for n, v in zip(self.names, self.values_, strict=True)))
 
 
 class Spec:
-    """All parameters of one operator.
+    """The parameters of an operator.
 
     Attributes
     ----------
     params : tuple of Param
     in_attrs : tuple of str
-        What :class:`Attrs` hold: the parameters, then perhaps :data:`IS_TRAIN`.
+        Names of the items of :class:`Attrs`: the parameters, then :data:`IS_TRAIN` if the operator reads it.
     has_mode : bool
-        Whether :data:`IS_TRAIN` is among them.
+        Whether the operator reads :data:`IS_TRAIN`.
     """
 
     takes_others = False
@@ -528,7 +528,7 @@ class Spec:
 
     @classmethod
     def of(cls, op_name: str, function: Callable, extra: tuple[Param, ...] = (), order: Sequence[str] = ()) -> Spec:
-        """Read the keyword-only arguments of an operator's function; `order` names all, if own ones are not the first."""
+        """Read the keyword-only arguments of an operator's function; `order` lists all names, if `extra` are not last."""
         code = function.__code__
         first = code.co_argcount
         names = code.co_varnames[first : first + code.co_kwonlyargcount]
@@ -541,7 +541,7 @@ class Spec:
             raise OpTypeError(f"operator {op_name}{place(function)}: parameter {missing[0]!r} needs a type annotation, as in "
                               f"{missing[0]}: float; what stands before the star is an input")  # fmt: skip
         if "name" in names:
-            raise OpTypeError(f"operator {op_name}{place(function)}: no parameter can be called name, as symbols are")
+            raise OpTypeError(f"operator {op_name}{place(function)}: no parameter can be named 'name', as symbols are")
         own = tuple(param_from(n, annotations[n], defaults.get(n, REQUIRED), function) for n in names)
         params = own + tuple(p for p in extra if p.name not in names)
         if order:
@@ -549,14 +549,14 @@ class Spec:
         return cls(op_name, params, (*(p.name for p in params), IS_TRAIN) if has_mode else None)
 
     def parse(self, given: Mapping[str, Any]) -> Attrs:
-        """Return the parameters of a call, parsed, with defaults for the rest.
+        """Return the parsed parameters of a call, with defaults for those not given.
 
         Raises
         ------
         OpLookupError
-            For a name that the operator does not have.
+            If the operator has no parameter of a given name.
         OpTypeError, OpValueError
-            For a required parameter that is missing, or a value that does not fit.
+            If a required parameter is missing, or a value does not fit.
         """
         values = list(self._defaults)
         for name, value in given.items():
@@ -582,23 +582,23 @@ class Spec:
         return Attrs(self.in_attrs, tuple(values))
 
     def example(self) -> Attrs | None:
-        """Return parameters that a call may have; None where only the author knows some."""
+        """Return parameters for an example call; None if a required one has no obvious value."""
         if not all(p.numeric or p.choices for p in self._required):
             return None
         return self.parse({p.name: p.choices[0] if p.choices else self.stand_in(p.name) for p in self._required})
 
     def stand_in(self, name: str) -> Any:
-        """Return a value that a parameter may have, for one that is not known yet."""
+        """Return a valid value of a parameter, as a placeholder for an unknown one."""
         p = self.by_name.get(name)
         return 1.0 if p is None or p.bounds is None else max(p.bounds.low, min(1.0, p.bounds.high))
 
     def filled(self, parsed: Mapping[str, Any]) -> Attrs:
-        """Return the parameters of a call that another operator makes with its own, which are parsed, and defaults."""
+        """Return the parameters of a call made by another operator: its own parsed ones, and defaults."""
         values = tuple([parsed.get(name, default) for name, default in zip(self.names, self._defaults, strict=True)])
         return Attrs(self.names, values)
 
     def to_strings(self, attrs: Attrs, given: Mapping[str, Any] | None = None) -> dict[str, str]:
-        """Return parameters as MXNet's JSON holds them; `given` limits them to those that the user named."""
+        """Return parameters as in MXNet's JSON; only those in `given`, if that is not None."""
         result = {}
         for p in self.params:
             if given is None or p.name in given:
@@ -607,7 +607,7 @@ class Spec:
 
 
 def to_string(p: Param, value: Any) -> str:
-    """Write one parsed value as MXNet's JSON does."""
+    """Return a parsed value as in MXNet's JSON."""
     if value is not None and p.kind is DType:
         return dtypes.NAMES[value]
     return str(value)

@@ -1,6 +1,6 @@
-"""Arrays as a kernel sees them that does nothing but move elements: parts of them, and what is assigned to parts.
+"""Arrays as kernels that only move elements see them: parts, and assignments to parts.
 
-So one function, written as for NumPy's or CuPy's arrays, says for every device which elements go where.
+One function, written as for NumPy's or CuPy's arrays, so serves every device.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def reviewed(array: Any, shape: tuple[int, ...]) -> Any:
-    """Return an array in C order seen in another shape."""
+    """Return a view of a contiguous array in another shape."""
     if array.size != prod(shape):
-        raise OpValueError(f"an array of shape {array.shape} has not the elements of one of shape {tuple(shape)}")
+        raise OpValueError(f"an array of shape {array.shape} cannot be viewed in shape {tuple(shape)}: sizes differ")
     return array._view(tuple(shape), contiguous_strides(tuple(shape)), 0)
 
 
 class Part:
-    """An array, or a part of one.
+    """An array or a part of an array.
 
     Parameters
     ----------
     steps : mxop._core.steps.Steps
-        What is assigned to the part becomes a step.
+        Records assignments to the part as steps.
     array : NDArray
     """
 
@@ -49,17 +49,17 @@ class Part:
 
     @property
     def dtype(self) -> Any:
-        """The elements' type, NumPy's; only who asks for that of bfloat16 needs ml_dtypes."""
+        """NumPy's type of the elements; that of bfloat16 needs ml_dtypes."""
         return dtypes.numpy_dtype(self._array.dtype_code)
 
     def reshape(self, *shape: Any) -> Part:
-        """Return the array, which lies in C order, seen in another shape."""
+        """Return a view of the array, which must be contiguous, in another shape."""
         if not self._array._contiguous:
-            raise OpValueError("a part that does not lie in C order cannot be seen in another shape")
+            raise OpValueError("a part that is not contiguous cannot be viewed in another shape")
         return Part(self._steps, reviewed(self._array, shape[0] if isinstance(shape[0], tuple) else shape))
 
     def transpose(self, *axes: int) -> Part:
-        """Return the array with its dimensions in another order, by default the opposite one."""
+        """Return a view of the array with its dimensions in another order, by default reversed."""
         shape, strides = self.shape, self._array._strides
         axes = axes or tuple(reversed(range(self.ndim)))
         if sorted(axes) != list(range(self.ndim)):
@@ -70,7 +70,7 @@ class Part:
 
     def __getitem__(self, key: Any) -> Part:
         shape, strides, offset = [], [], 0
-        for chosen, size, step in zip(self._whole(key), self.shape, self._array._strides, strict=True):
+        for chosen, size, step in zip(self._expanded(key), self.shape, self._array._strides, strict=True):
             places = range(size)[chosen]
             if isinstance(places, range):
                 shape.append(len(places))
@@ -79,8 +79,8 @@ class Part:
             offset += places * step
         return Part(self._steps, self._array._view(tuple(shape), tuple(strides), offset), (self, key))
 
-    def _whole(self, key: Any) -> tuple:
-        """Return an item for each dimension."""
+    def _expanded(self, key: Any) -> tuple:
+        """Return a key with an item for each dimension."""
         key = key if isinstance(key, tuple) else (key,)
         at = next((i for i, item in enumerate(key) if item is Ellipsis), len(key))
         missing = self.ndim - len(key) + (at < len(key))
@@ -89,7 +89,7 @@ class Part:
     def __setitem__(self, key: Any, value: Any) -> None:
         target = self[key]._array
         if isinstance(value, Part) and value._place == (self, key):
-            return  # itself, as in ``part[key] += other``
+            return  # same part, as in ``part[key] += other``
         if isinstance(value, Part):
             self._steps.move(_broadcast(value._array, target.shape), target)
         else:
@@ -103,7 +103,7 @@ class Part:
 
 
 def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
-    """Return an array seen in a shape that it broadcasts to."""
+    """Return a view of an array, broadcast to a shape."""
     lead = len(shape) - len(array.shape)
     if lead < 0 or any(d not in (1, wanted) for d, wanted in zip(array.shape, shape[lead:], strict=True)):
         raise OpValueError(f"a part of shape {array.shape} does not broadcast to one of shape {shape}")
@@ -112,14 +112,14 @@ def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
 
 
 def within(op: Any, make: Callable) -> Callable:
-    """Return an author's view rule that raises where it says that elements lie outside of the input's."""
+    """Return an author's view rule with a check that all elements are inside of the input."""
     who = f"operator {op.name}{place(make)}: its view rule"
 
     def view(shape: tuple, strides: tuple, *others: Any, **params: Any) -> tuple:
         with translated(who):
             found = make(shape, strides, *others, **params)
             sizes, steps, offset = found
-            if steps is None:  # of these strides there is no view
+            if steps is None:  # no view with these strides
                 return found
             sizes, steps, offset = tuple(sizes), tuple(map(operator.index, steps)), operator.index(offset)
         infer.check_sizes(who, sizes)
@@ -136,7 +136,7 @@ def within(op: Any, make: Callable) -> Callable:
 
 
 def _reach(shape: Sequence[int], strides: Sequence[int], offset: int) -> tuple[int, int]:
-    """Return the first and the last place of the elements of a view; the last before the first where there is none."""
+    """Return the first and the last offset of a view's elements; the last is less than the first if it is empty."""
     if 0 in shape:
         return 0, -1
     spans = [(d - 1) * s for d, s in zip(shape, strides, strict=True)]

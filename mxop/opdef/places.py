@@ -1,4 +1,4 @@
-"""Where an author's code is, for messages."""
+"""Source lines of authors' code, for messages."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Any
 
 
 def place(function: Any) -> str:
-    """Return where an author's function is defined, for a message."""
+    """Return file and line of an author's function, for a message."""
     code = getattr(function, "__code__", None)
     return "" if code is None else f", {code.co_filename}:{code.co_firstlineno}"
 
 
 def callers_line() -> str:
-    """Return the line of an author that runs now, for a message about what has no place of its own."""
+    """Return file and line of the author's code that is running, for a message about an object without a source."""
     frame: Any = sys._getframe(1)
     while frame is not None and f"{frame.f_globals.get('__name__')}.".startswith("mxop."):
         frame = frame.f_back

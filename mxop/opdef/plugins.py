@@ -1,7 +1,7 @@
-"""Packages that bring operators: they announce themselves under the entry point group ``mxop.operators``.
+"""Packages that provide operators: they declare the entry point group ``mxop.operators``.
 
-Each is imported on its own, when a name is not found or all names are asked for; what is wrong with one is told and harms no
-other.
+Each is imported when a name is not found, or when all names are listed.  A package that fails causes a warning and does not
+affect others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ GROUP = "mxop.operators"
 
 
 class Package:
-    """A package that announces operators.
+    """A package that declares operators.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Package:
         Of the distribution.
     points : list of importlib.metadata.EntryPoint
     problems : list of str
-        What went wrong: modules that cannot be imported, names that were taken.
+        Errors so far: modules that cannot be imported, names that were taken.
     """
 
     def __init__(self, name: str, version: str):
@@ -36,11 +36,11 @@ class Package:
         return f"package {self.name} ({', '.join(sorted({p.module for p in self.points}))})"
 
     def has(self, module: str) -> bool:
-        """Tell whether a module belongs to the package."""
+        """Return whether a module belongs to the package."""
         return any(_folder(p.module) == module or module.startswith(_folder(p.module) + ".") for p in self.points)
 
     def complain(self, problem: str) -> None:
-        """Warn of a problem, once; while packages are loaded, when all are: who makes errors of warnings loses no other."""
+        """Warn of a problem once; while packages are loaded, warnings wait, so that one raised as an error stops no other."""
         if problem in self.problems:
             return
         self.problems.append(problem)
@@ -56,7 +56,7 @@ def _warn(package: Package, problem: str) -> None:
 
 
 def _folder(module: str) -> str:
-    """Return the package in which the module of an entry point lies."""
+    """Return the top-level package of an entry point's module."""
     return module.partition(".")[0]
 
 
@@ -66,7 +66,7 @@ _here = threading.local()
 
 
 def announced() -> dict[str, Package]:
-    """Return the packages of this environment that announce operators, by name, in order of their names."""
+    """Return the packages of this environment that declare operators, sorted by name."""
     global _packages
     if _packages is None:
         from importlib.metadata import entry_points
@@ -81,12 +81,12 @@ def announced() -> dict[str, Package]:
 
 
 def of(module: str) -> Package | None:
-    """Return the package that announces the operators of a module, or None."""
+    """Return the package that declares the operators of a module, or None."""
     return next((p for p in announced().values() if p.has(module)), None)
 
 
 def named(module: str) -> str:
-    """Return how a message names where an operator comes from.
+    """Return the name of an operator's origin, for messages: its package or module.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def named(module: str) -> str:
 
 
 def needed(module: str) -> str | None:
-    """Return what a file says is needed for an operator of a module: a distribution, or a module; None where nobody has it."""
+    """Return the distribution or module that a file lists as required for an operator of a module; None if none is."""
     if module.startswith(("mxop.", "__main__", "<")):
         return None
     package = of(module)
@@ -106,13 +106,13 @@ def needed(module: str) -> str | None:
 
 
 def load_entry_points() -> None:
-    """Import the packages that announce operators under the entry point group ``mxop.operators`` (once)."""
+    """Import the packages that declare the entry point group ``mxop.operators``, once."""
     global _loaded
-    if _loaded or getattr(_here, "waiting", None) is not None:  # a package that is being imported may look for names
+    if _loaded or getattr(_here, "waiting", None) is not None:  # a package under import may look names up
         return
     waiting = _here.waiting = []
     try:
-        # No lock: importing takes Python's own, and a thread that holds one of those may come here too.
+        # No lock: imports take Python's own locks, and a thread that holds one of those may get here too.
         for package in announced().values():
             for point in package.points:
                 _load(package, point)

@@ -1,6 +1,6 @@
-"""The decorator ``@reduction``, and reductions of several inputs, or with a second combination that reads the first's result.
+"""The decorator ``@reduction``; reductions of several inputs, and those whose second combination reads the first's result.
 
-These are composed of formulas and of reductions of one input (:mod:`.combine`), from which everything else follows.
+The latter two are composites of formulas and of reductions of one input (:mod:`.combine`).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from .tracing import called, traced
 
 
 class ComposedReduction(Composite):
-    """A reduction that is composed: an operator of the kind *reduction* for users.
+    """A reduction that is a composite; for users its kind is *reduction*.
 
     Parameters
     ----------
     function : callable
-        As of a :class:`~.combine.Reduction`, of any number of inputs; with two combinations it returns the element of the
-        first, and a function that makes the element of the second from the result of the first.
+        As in :class:`~.combine.Reduction`, with any number of inputs.  With two combinations it returns the element of the
+        first, and a function that returns the element of the second from the result of the first.
     combine : str, callable or pair of them
     broadcast : bool
         Whether inputs of different shapes broadcast.
     final, exclude, wide, empty
-        As of a reduction; with two combinations, ``final(first, second, count, **params)``.
+        As in a reduction; with two combinations, ``final(first, second, count, **params)``.
     """
 
     kind = "reduction"
@@ -72,9 +72,9 @@ class ComposedReduction(Composite):
         super().check_definition()
         checked_parts(self, self.element, self.combine, self.final, ("first", "second")[-len(self.combine) :])
 
-    # ---- the parts ------------------------------------------------------------------------------------------------------
+    # ---- hidden operators---------------------------------------------------------------------------------------------------
     def part(self, prefix: str) -> Any:
-        """Return a hidden operator that a call is made of; it belongs to this one, and goes with it."""
+        """Return a hidden operator that a call uses; it belongs to this operator."""
         found = self._parts.get(prefix)
         return found if found is not None else self._parts.setdefault(prefix, self._made(prefix))
 
@@ -108,16 +108,16 @@ class ComposedReduction(Composite):
     def _compose(self, F: Any, *inputs: Any, **attrs: Any) -> Any:
         try:
             types = [dtypes.code_of(x.dtype) for x in inputs]
-        except UnknownShapeError:  # inference asks for shapes alone, which types do not change
+        except UnknownShapeError:  # inference of shapes, which types do not affect
             types = [dtypes.FLOAT32]
         if any(t in dtypes.FLOATS for t in types) or not self._is_real(attrs, types[0]):
             return self._parts_of(F, *inputs, **attrs)
-        # as in one formula, what is between the parts is not cut to integers
+        # as within one formula, intermediate values are not rounded to integers
         found = self._parts_of(F, *(F.cast(x, dtype="float64") for x in inputs), **attrs)
         return F.cast(found, dtype=dtypes.NAMES[types[0]])
 
     def _is_real(self, attrs: dict[str, Any], code: int) -> bool:
-        """Tell whether a part of a call on integers is computed in floating point."""
+        """Return whether a call on integers computes a part in floating point."""
         own = {name: value for name, value in attrs.items() if name not in (*OWN, IS_TRAIN)}
         for prefix in ("_map_", "_second_map_", "_final_") if len(self.combine) > 1 else ("_map_",):
             if prefix == "_final_" and self.final is None:
@@ -131,7 +131,7 @@ class ComposedReduction(Composite):
     def _parts_of(self, F: Any, *inputs: Any, **attrs: Any) -> Any:
         own = {
             name: value for name, value in attrs.items() if name not in (*OWN, IS_TRAIN)
-        }  # each part is told the mode
+        }  # each part gets the mode by itself
         given = Attrs(tuple(attrs), tuple(attrs.values()))
 
         def call(prefix: str, values: list, **more: Any) -> Any:
@@ -148,28 +148,28 @@ class ComposedReduction(Composite):
         if self.final is None:
             return second
         count = 1.0
-        if self._asks_count(attrs):
+        if self._reads_count(attrs):
             reduced = infer.reduced_axes(self.name, axes["axis"], axes["exclude"], elements.ndim)
             count = float(prod(elements.shape[i] for i in reduced))
         return call("_final_", [result, second], count=count)
 
-    def _asks_count(self, attrs: dict[str, Any]) -> bool:
-        """Tell whether the final formula reads the number of elements."""
+    def _reads_count(self, attrs: dict[str, Any]) -> bool:
+        """Return whether the final formula reads the number of elements."""
         own = {name: value for name, value in attrs.items() if name not in OWN}
         roots = traced(self.name, self.final, input_(0), input_(1), param("count"), **own)  # type: ignore[arg-type]
         return any(leaf is param("count") for leaf in leaves(roots))
 
 
 class _OfElements(Reduction):
-    """A reduction of elements that were made before."""
+    """A reduction of elements that another operator computed."""
 
     def __init__(self, of: ComposedReduction, prefix: str, combine: Any, final: Callable | None):
         super().__init__(_element, combine, final=final, name=prefix + of.name, module=of.module, **of._reductions)
-        self.whole = of
+        self.base = of
 
     @cached_property
     def spec(self) -> Spec:  # type: ignore[override]
-        return Spec(self.name, self.whole.spec.params, self.whole.spec.in_attrs)
+        return Spec(self.name, self.base.spec.params, self.base.spec.in_attrs)
 
 
 def _element(data: Any, **params: Any) -> Any:
@@ -187,20 +187,20 @@ def reduction(
     Parameters
     ----------
     combine : {'add', 'mul', 'max', 'min'}, or a pair of them
-        A largest or smallest element of nothing is an error; ``empty=True`` gives the identity instead.  A function
-        ``combine(**params)`` that returns one may stand in its place.  With a pair, the function returns the element of the
-        first combination, and a function that makes that of the second from the first's result.
+        The largest or smallest of no elements is an error, or with ``empty=True`` the identity.  It may be a function
+        ``combine(**params)`` that returns one of these.  With a pair, the operator's function returns the element of the first
+        combination, and a function that returns that of the second from the first's result.
     final : callable, optional
-        ``final(value, count, **params)``, a formula for each result; `count` is the number of elements.  With a pair
-        ``final(first, second, count, **params)``; without it the result is the second.
+        ``final(value, count, **params)``, a formula of each result; `count` is the number of elements.  With a pair,
+        ``final(first, second, count, **params)``; the default is the second.
     broadcast : bool, default False
-        Whether several inputs of different shapes broadcast.
+        Whether inputs of different shapes broadcast.
     empty : bool, optional
-        Whether nothing may be reduced; by default unless an extremum is sought.
+        Whether no elements may be reduced; by default unless it is an extremum.
     wide : bool, default False
-        Compute in float64 whatever the data: for intermediate values that outgrow the result.
+        Whether to compute in float64 for all types, because intermediate values exceed the result.
     exclude : bool, default True
-        Whether there is a parameter ``exclude``.
+        Whether the operator has the parameter ``exclude``.
     {common}
 
     Examples

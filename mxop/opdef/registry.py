@@ -1,4 +1,4 @@
-"""The registry: every operator under its name and aliases, found from either, with a hint when there is none.
+"""The registry of operators by name and alias, with hints for unknown names.
 
 Names follow MXNet: a prefix puts an operator in a sub-namespace (``_contrib_quadratic`` is ``nd.contrib.quadratic``), any
 other leading underscore hides it in ``nd._internal``.
@@ -19,21 +19,21 @@ from .plugins import load_entry_points
 if TYPE_CHECKING:
     from .operator import Operator
 
-#: Name prefix and the namespace that it stands for.
+#: Name prefixes and their namespaces.
 PREFIXES = {
     "_contrib_": "contrib", "_linalg_": "linalg", "_random_": "random", "_image_": "image", "_sparse_": "sparse",
 }  # fmt: skip
 BACKWARD = "_backward_"
 PARTS = ("_map_", "_final_", "_combined_", "_second_map_", "_second_")  # of a reduction, or of its gradient
 
-_MOST_ORDERS = 64  # of a derivative that is asked for by name; each is an operator, and a file may ask for any
+_MOST_ORDERS = 64  # of derivatives looked up by name: each is an operator, and files may name any
 
 _operators: dict[str, Operator] = {}  # canonical names
 _names: dict[str, Operator] = {}  # canonical names and aliases
-_derived: dict[str, list[str]] = {}  # names of backward operators, by the operator that they come from
-_users: dict[str, set[str]] = {}  # operators whose formulas have another's inside, by the name of that one
-_roots: dict[str, str] = {}  # of a derived operator, the one whose replacement ends it
-_reserved: dict[str, str] = {}  # names that lead to something else, and to what
+_derived: dict[str, list[str]] = {}  # names of hidden operators, by the operator they are derived from
+_users: dict[str, set[str]] = {}  # operators whose formulas contain another's, by the name of the other
+_roots: dict[str, str] = {}  # for a derived operator, the operator whose replacement removes it
+_reserved: dict[str, str] = {}  # names of other functions, and their full names
 _listeners: list[Callable[[str, Any], None]] = []
 
 
@@ -54,14 +54,14 @@ def namespace_of(name: str) -> tuple[str, str]:
 def register(op: Operator, *, override: bool = False) -> None:
     """Add an operator under its name and aliases.
 
-    A name that is taken may be registered again by the same module (a reload) or with an equal definition; the new
-    operator then takes over all names of the old one.  Anything else needs ``override=True``.  A package that announces
-    its operators loses the name, with a warning, and keeps its others.
+    A name may be registered again by the same module (a reload) or with an equal definition; the new operator then gets all
+    names of the old one.  Otherwise ``override=True`` is required.  A package that declares its operators in an entry point
+    loses a taken name, with a warning, and keeps its other names.
 
     Raises
     ------
     OpValueError
-        When a name is taken by another operator, or leads to something that is no operator.
+        If a name is taken by another operator, or by something that is not an operator.
     """
     lost = {n for n in (op.name, *op.aliases) if _is_lost(op, n, override)}
     if op.name in lost:
@@ -85,7 +85,7 @@ def register(op: Operator, *, override: bool = False) -> None:
 
 
 def note_use(user: str | None, name: str) -> None:
-    """Say that the formula of an operator has that of another inside: it is traced again where that one is defined again."""
+    """Record that an operator's formula contains another's: it is traced again if the other is defined again."""
     while (prefix := next((p for p in (BACKWARD, *PARTS) if (user or "").startswith(p)), None)) is not None:
         user = user[len(prefix) :]  # type: ignore[index]
     if user is not None and user != name:
@@ -93,10 +93,10 @@ def note_use(user: str | None, name: str) -> None:
 
 
 def _is_lost(op: Operator, name: str, override: bool) -> bool:
-    """Tell whether an operator of a package cannot have a name; raise for that of anybody else."""
+    """Return whether a package's operator cannot have a name; raise if the operator is not a package's."""
     old = _names.get(name)
     if _means_more(name) and not op.module.startswith("mxop."):
-        taken = f"of {_reserved.get(name, 'something of Python')}, which is no operator"
+        taken = f"of {_reserved.get(name, 'something of Python')}, which is not an operator"
     elif override or old is None or old is op or old.module == op.module or old.same_as(op):
         return False
     else:
@@ -113,17 +113,17 @@ def _is_lost(op: Operator, name: str, override: bool) -> bool:
 
 
 def _means_more(name: str) -> bool:
-    """Tell whether a name leads to something that is no operator."""
+    """Return whether a name belongs to something that is not an operator."""
     return name in _reserved or (name.startswith("__") and name.endswith("__"))
 
 
 def reserve(names: Iterable[str], of: str) -> None:
-    """Keep names from operators of users: they lead to something else, which `of` with the name says."""
+    """Keep names from users' operators, because they are names of other functions in `of`."""
     _reserved.update({name: f"{of}.{name}" for name in names})
 
 
 def _drop_derived(name: str) -> None:
-    """Forget the operators that are derived from the one of this name, which is replaced or goes."""
+    """Remove the operators derived from the one of this name, which is replaced or removed."""
     for derived in _derived.pop(name, ()):
         _roots.pop(derived, None)
         _operators.pop(derived, None)
@@ -142,7 +142,7 @@ def unregister(name: str) -> None:
 
 
 def alias(op: Operator | str, *names: str) -> None:
-    """Give a registered operator further names."""
+    """Add names for a registered operator."""
     target = get(op) if isinstance(op, str) else op
     for name in names:
         taken = _names.get(name)
@@ -153,32 +153,32 @@ def alias(op: Operator | str, *names: str) -> None:
 
 
 def find(name: str) -> Operator | None:
-    """Return the operator of a name or alias, or None."""
+    """Return the operator with a name or alias, or None."""
     if not isinstance(name, str):
-        raise OpTypeError(f"the name of an operator is a string, not {shown(name)}")
+        raise OpTypeError(f"the name of an operator must be a string, got {shown(name)}")
     op = _names.get(name)
     return _derived_by_name(name) if op is None and name.count(BACKWARD) <= _MOST_ORDERS else op
 
 
 def _derived_by_name(name: str) -> Operator | None:
-    """Return an operator that belongs to another, as its name says: a derivative, or a part of one."""
+    """Return a derivative, or a part of one, by its name; None if it does not exist."""
     prefix = next((p for p in (BACKWARD, *PARTS) if name.startswith(p)), None)
     if prefix is None:
         return None
     of = find(name[len(prefix) :])
     op = None if of is None else of.derived(prefix)
-    if op is None or of is None or name in _names:  # finding its parts may have made it known
+    if op is None or of is None or name in _names:  # making its parts may have registered it
         return _names.get(name)
-    _derived.setdefault(_roots.get(of.name, of.name), []).append(name)  # first: who replaces the root must know of it
+    _derived.setdefault(_roots.get(of.name, of.name), []).append(name)  # first, so that replacing the root removes it
     _roots[name] = _roots.get(of.name, of.name)
     _operators[name] = _names[name] = op
     return op
 
 
 def hidden(name: str) -> Operator | None:
-    """Return the operator of a rule's ``F`` where it has none of that very name, or None.
+    """Return the operator behind a function of a rule's ``F`` that has no operator of that name, or None.
 
-    That is the one behind ``F.zeros``, ``F.arange``..., functions of ``mx.nd`` in their own right, or one of a package.
+    It is the operator of ``F.zeros``, ``F.arange``..., which are functions of ``mx.nd``, or one of a package.
     """
     found = find("_" + name) or find("_contrib_" + name)
     if found is None:
@@ -188,12 +188,12 @@ def hidden(name: str) -> Operator | None:
 
 
 def get(name: str) -> Operator:
-    """Return the operator of a name or alias.
+    """Return the operator with a name or alias.
 
     Raises
     ------
     OpLookupError
-        With the closest known name.
+        If it does not exist, with the closest name.
     """
     op = find(name)
     if op is None:
@@ -205,7 +205,7 @@ def get(name: str) -> Operator:
 
 
 def not_registered(name: str, told: str | None = None) -> OpLookupError:
-    """Return the error for a registered name that does not exist; `told` begins the message."""
+    """Return the error for an operator that does not exist; `told` begins the message."""
     told = told or f"operator {name!r} is not registered"
     if mxnet_names.is_operator(name):
         return NotYetError(f"{told}: MXNet has it, {NOT_YET}")
@@ -213,18 +213,18 @@ def not_registered(name: str, told: str | None = None) -> OpLookupError:
 
 
 def not_in_namespace(name: str, module: str, known: Callable[[], Iterable[str]]) -> OpLookupError:
-    """Return the error for a name that a namespace such as ``mxop.ndarray.contrib`` does not have.
+    """Return the error for a missing name in a namespace such as ``mxop.ndarray.contrib``.
 
     Parameters
     ----------
     known : callable
-        Returns the names that it has.
+        Returns the names in the namespace.
     """
     api, _, space = module.removeprefix("mxop.").partition(".")
     short = {"ndarray": "mx.nd", "symbol": "mx.sym"}[api]
     places = {"": "", **{s: p for p, s in PREFIXES.items()}}
     found = {s: _names[p + name] for s, p in places.items() if p + name in _names and s != space}
-    # what MXNet has elsewhere under this name may mean something else: gamma, the function, and random.gamma
+    # a function of MXNet in another namespace may mean something else: gamma, and random.gamma
     there = (".".join(filter(None, (short, s, name))) for s, op in found.items() if _is_meant(op, module, name))
     return error(f"module {module!r} has no operator {name!r}", name, module, known, next(there, None))
 
@@ -234,7 +234,7 @@ def _is_meant(op: Operator, module: str, name: str) -> bool:
 
 
 def restored(name: str, module: str) -> Operator:
-    """Return a pickled operator: by name, after the module that defines it was imported."""
+    """Return a pickled operator by name, after importing the module that defines it."""
     if find(name) is None and not module.startswith("<"):
         from importlib import import_module
 
@@ -247,14 +247,14 @@ def restored(name: str, module: str) -> Operator:
 
 
 def operators(hidden: bool = True) -> Iterator[Operator]:
-    """Yield every registered operator once, by canonical name, without those derived for backward."""
+    """Yield every registered operator once, by canonical name, without backward operators."""
     for _, op in sorted(_operators.items()):
         if not op.is_backward and (hidden or public_name(op) is not None):
             yield op
 
 
 def public_name(op: Operator) -> str | None:
-    """Return the name or alias under which users find an operator; None when it is hidden.
+    """Return the name or alias of an operator that users see; None if it is hidden.
 
     Examples
     --------
@@ -265,7 +265,7 @@ def public_name(op: Operator) -> str | None:
 
 
 def names(hidden: bool = True) -> list[str]:
-    """Return all names and aliases; hidden ones include the backward operators."""
+    """Return all names and aliases; hidden names include backward operators."""
     found = [n for n in list(_names) if hidden or namespace_of(n)[0] != "_internal"]
     if hidden:
         found += [
@@ -277,7 +277,7 @@ def names(hidden: bool = True) -> list[str]:
 
 
 def on_register(listener: Callable[[str, Any], None]) -> None:
-    """Call ``listener(name, operator)`` for every name, known or to come; operator is None when one goes away."""
+    """Call ``listener(name, operator)`` for all names, present and future; operator is None when a name is removed."""
     _listeners.append(listener)
     for name, op in list(_names.items()):
         listener(name, op)

@@ -1,4 +1,4 @@
-"""What a user's definition is checked for when it is made: options, and the signatures of rules."""
+"""Checks of a user's definition when it is made: options, and signatures of rules."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ aliases : sequence of str, optional
 override : bool, default False
     Replace an operator of another module.
 num_outputs, visible_outputs : int or callable
-    How many outputs there are (of a formula it follows), and how many of them a call returns; or functions of the
+    The number of outputs (derived from a formula), and the number that a call returns; or functions of the
     parameters.
 output_names : sequence of str or callable, optional
-    What outputs are called in graphs, by default ``output``, or ``output0``...; or a function of the parameters.
+    Names of outputs in graphs, by default ``output``, or ``output0``...; or a function of the parameters.
 active_inputs : callable, optional
-    ``active_inputs(**params)`` names the inputs that a call takes; others are None.
+    ``active_inputs(**params)`` returns the names of the inputs that a call takes; others are None.
 num_args_param : str, optional
     The parameter that holds the number of inputs, for a function of ``*args``.
 writes : dict of str to int, optional
-    Inputs that are states, and the output that is each one's new value.
+    Inputs that are states, each with the output that is its new value.
 random : bool, default False
-    Whether equal calls are two calls.
+    Whether equal calls give different results, so that both run.
 shape_only : sequence of int, optional
     Inputs of which only shape and type are read.
 absent_heads : bool, default False
-    Whether the gradient rule gets None, and not zeros, for outputs without a head gradient."""
+    Whether the gradient rule gets None instead of zeros for outputs without a head gradient."""
 
 
-#: Options of all kinds that mean nothing of some.
+#: Options of all kinds that have no meaning for some.
 NOT_OF = {
     "elementwise": ("aux",), "composite": ("aux",),
     "reduction": ("num_outputs", "visible_outputs", "writes", "aux", "num_args_param"),
 }  # fmt: skip
 
 
-#: Options of operators of mxop: what MXNet's files and calls ask for, and what its own rules can do.
+#: Options for mxop's own operators only: for MXNet's files and calls, and for its own implementations.
 _OURS = ("extra_params", "is_backward", "module", "param_order", "stem", "by_keyword", "made_again", "zero_is_unknown", "adds",
          "at_once")  # fmt: skip
 
 
 def with_common_options(decorator: Any) -> None:
-    """Put the options of all kinds into the documentation of a decorator, where it says ``{common}``."""
-    if decorator.__doc__:  # Python can leave it out
+    """Insert the options of all kinds into the documentation of a decorator, in place of ``{common}``."""
+    if decorator.__doc__:  # python -OO removes it
         entries = [
             e for e in re.split(r"\n(?=\S)", _COMMON_OPTIONS) if not e.startswith(NOT_OF.get(decorator.__name__, "-"))
         ]
@@ -60,7 +60,7 @@ def with_common_options(decorator: Any) -> None:
 
 
 def check_options(cls: type, function: Any, options: Mapping[str, Any]) -> None:
-    """Raise for options that a kind of operator does not have, or values that none can have."""
+    """Raise for options that a kind of operator does not have, or invalid values."""
     who = options.get("name") or getattr(function, "__name__", "")
     known: set[str] = set()
     for base in cls.__mro__[:-1]:
@@ -96,7 +96,7 @@ def check_numbers(op: Any) -> None:
 
 
 def _check_counts(op: Any, who: str, example: Any) -> None:
-    """Raise for active inputs that are none, and for more visible outputs than there are."""
+    """Raise for active inputs that are not inputs, and for more visible outputs than outputs."""
     if op._active_inputs is not None and not op.variadic:
         found = op._active_inputs(**example)
         if isinstance(found, str) or not set(found) <= set(op.arguments):
@@ -114,7 +114,7 @@ def _are_names(value: Any) -> bool:
 
 _COUNT = ("a number from 1 on, or a function of the parameters", lambda v: callable(v) or (type(v) is int and v > 0))
 _FUNCTION = ("a function", lambda v: v is None or callable(v))
-#: What the value of an option is, and how that is seen.
+#: A description of an option's value, and its check.
 _VALUES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "name": ("a name that Python can write", lambda v: isinstance(v, str) and v.isidentifier() and not iskeyword(v)),
     "output_names": ("a tuple of names, or a function of the parameters", lambda v: callable(v) or _are_names(v)),
@@ -129,17 +129,17 @@ _VALUES: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 def check_rule(op: Any, what: str, rule: Any, expected: Sequence[str], params: Sequence[str] | None = None) -> None:
-    """Raise unless a rule can be called as it will be.
+    """Raise unless a rule can be called with its arguments.
 
     Parameters
     ----------
     op : Operator
     what : str
-        Which rule, for the message.
+        The rule's name, for the message.
     expected : sequence of str
-        What it is given by position.  A ``*name`` stands for one value for each input.
+        Positional arguments.  ``*name`` stands for one value for each input.
     params : sequence of str, optional
-        What it is given by keyword: the operator's parameters, by default all.
+        Keyword arguments; by default all parameters of the operator.
     """
     if op.module.startswith("mxop."):
         return
@@ -148,7 +148,7 @@ def check_rule(op: Any, what: str, rule: Any, expected: Sequence[str], params: S
         raise OpTypeError(f"operator {op.name}{callers_line()}: its {what} is {shown(rule)}; expected a function "
                           f"{_written(op, expected, params)}")  # fmt: skip
     code = getattr(rule, "__code__", None)
-    if code is None:  # a class or builtin, whose signature may not be known
+    if code is None:  # the signature of a class or builtin may be unknown
         return
     import inspect
 
@@ -165,12 +165,12 @@ def check_rule(op: Any, what: str, rule: Any, expected: Sequence[str], params: S
 
 
 def _each(op: Any, what: str) -> list[str]:
-    """Return a name for each input of a call; of an operator of any number of inputs, for so many as no rule names."""
+    """Return a name for each input of a call; for any number of inputs, more names than a rule would list."""
     return [f"{what}{i}" for i in range(20)] if op.variadic else list(op.arguments)
 
 
 def _written(op: Any, expected: Sequence[str], params: Sequence[str]) -> str:
-    """Return how the arguments of a rule are written."""
+    """Return the arguments of a rule as text."""
     inputs = [f"*{op.arguments[0]}"] if op.variadic and op.arguments else list(op.arguments)
     names = [n for e in expected for n in (inputs if e.startswith("*") else [e])]
     star = ["*"] if params and not any(n.startswith("*") for n in names) else []
@@ -178,7 +178,7 @@ def _written(op: Any, expected: Sequence[str], params: Sequence[str]) -> str:
 
 
 def type_codes(op: Any, what: str, rule: Any, found: Any, n: int) -> list[int]:
-    """Return the type codes that an author's rule gave for `n` outputs: names, NumPy's types, codes; one for all, or a list."""
+    """Return type codes for what a rule returned for `n` outputs: names, NumPy's types or codes; one for all, or a list."""
     if type(found) is int:
         found = [found] * n
     who = f"operator {op.name}{place(rule)}: its {what}"

@@ -1,8 +1,8 @@
-"""Numbers that are not known yet: sizes and parameters, where what is made of them is to hold for any.
+"""Symbolic numbers: sizes and parameters whose values are unknown while a graph is made that shall hold for any of them.
 
-Arithmetic with such a number gives another.  Whatever asks for a value (a comparison, ``float(n)``, ``range(n)``) gets the
-answer for the value of this call, and the question is noted as a *guard*: what was made holds for all values with the same
-answers.
+Arithmetic with a symbolic number gives another one.  An operation that needs the value (a comparison, ``float(n)``,
+``range(n)``) gets the result for the current call, which is recorded as a *guard*: the graph holds for all values for which
+every guard has the same result.
 """
 
 from __future__ import annotations
@@ -23,40 +23,38 @@ Values = Mapping[str, float]
 _serials = itertools.count()
 _PLAIN = frozenset({int, float, bool, str, type(None)})
 
-#: How Python writes a function of numbers.
+#: Python expressions for functions of numbers.
 _WRITTEN: dict[Callable, str] = {
     operator.add: "({} + {})", operator.sub: "({} - {})", operator.mul: "({} * {})", operator.truediv: "({} / {})",
     operator.floordiv: "({} // {})", operator.mod: "({} % {})", operator.pow: "({} ** {})", operator.neg: "(-{})",
     operator.abs: "abs({})", operator.lt: "{} < {}", operator.le: "{} <= {}", operator.gt: "{} > {}", operator.ge: "{} >= {}",
     operator.eq: "{} == {}", operator.ne: "{} != {}", operator.truth: "bool({})", repr: "repr({})",
 }  # fmt: skip
-_WHOLE = (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.neg, operator.abs)
+_INTEGRAL = (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.neg, operator.abs)
 
 
 class Guards:
-    """What was asked of the numbers of a call: expressions, and what they were found to be."""
+    """Conditions on the numbers of a call: expressions, and their results in that call."""
 
     def __init__(self, trace: Trace):
         self.trace = trace
-        self.asked: dict[
-            str, tuple[Any, tuple[SymbolicNumber, ...]]
-        ] = {}  # the answers, and the numbers that it was about
+        self.answers: dict[str, tuple[Any, tuple[SymbolicNumber, ...]]] = {}  # results, operands
         self._check: Callable | None = None
 
     def note(self, text: str, operands: tuple, answer: Any) -> None:
-        """Note a question about numbers, and its answer."""
-        self.asked[text] = answer, tuple([a for a in operands if type(a) is SymbolicNumber])
+        """Record the result of an expression."""
+        self.answers[text] = answer, tuple([a for a in operands if type(a) is SymbolicNumber])
         self._check = None
 
     def hold(self, values: Values) -> bool:
-        """Tell whether all answers are the same for other values, once all has been asked; False where one is missing."""
+        """Return whether all expressions have the same results for other values; False if one cannot be evaluated."""
         if self._check is None:
-            asked = [f"({text}) == {answer!r}" for text, (answer, _) in self.asked.items()]
-            numbers = [n for _, of in self.asked.values() for n in of]
-            self._check = self.trace.compiled(" and ".join(asked) or "True", numbers)
+            checks = [f"({text}) == {answer!r}" for text, (answer, _) in self.answers.items()]
+            numbers = [n for _, of in self.answers.values() for n in of]
+            self._check = self.trace.compiled(" and ".join(checks) or "True", numbers)
         try:
             return self._check(**values)
-        except (MXNetError, ArithmeticError, ValueError, TypeError):  # which the call shall meet itself
+        except (MXNetError, ArithmeticError, ValueError, TypeError):  # the call itself raises it again
             return False
 
 
@@ -64,8 +62,8 @@ _completion = local()
 
 
 @contextmanager
-def no_questions() -> Iterator[None]:
-    """Within the block, it is an error of this package to ask for the value of a number whose trace is closed."""
+def no_new_guards() -> Iterator[None]:
+    """Return a scope in which reading the value of a number with a closed trace raises: it is an error of this package."""
     before, _completion.on = getattr(_completion, "on", False), True
     try:
         yield
@@ -74,14 +72,14 @@ def no_questions() -> Iterator[None]:
 
 
 class Trace:
-    """The numbers of one call, and what was asked of them.
+    """The symbolic numbers of one call, and their guards.
 
     Parameters
     ----------
     values : dict of str to float
-        The numbers, by names that are Python's, and their values in the call.
+        Names, which are Python identifiers, and values of the numbers in the call.
     sizes : dict of str to int
-        Those that are whole in any call.
+        Names and values of sizes, which are integers of 2 or more in every call.
 
     Attributes
     ----------
@@ -89,11 +87,11 @@ class Trace:
     sizes : dict of str to int
     guards : Guards
     leaves : dict
-        Numbers in formulas: the leaves that stand for them.
+        The numbers of the leaves of formulas.
     inputs : dict
-        For the numbers that became inputs of a graph, and their type codes: the variable, and the number.
+        The variable and the number of each graph input that holds a number, by that number and the type code.
     closed, complete : bool
-        Whether nothing is being made of the numbers now; whether no further one becomes an input.
+        Whether no graph is being made with the numbers now; whether no more numbers can become inputs.
     """
 
     def __init__(self, values: Values, sizes: Mapping[str, int] | None = None):
@@ -103,53 +101,56 @@ class Trace:
         self.closed = self.complete = False
         self.sizes = dict(sizes or {})
         self.serial = next(_serials)
-        self._asked: dict[str, tuple] = {}  # all that was ever asked, whose answers may have been kept
-        self._scope: dict[str, Any] = {}  # what expressions name besides
-        self._made: dict[str, SymbolicNumber] = {}  # by what they were made of
+        self._answers: dict[str, tuple] = {}  # operands and results of all guards so far, which may have been cached
+        self._scope: dict[str, Any] = {}  # objects that expressions name
+        self._made: dict[str, SymbolicNumber] = {}  # by expression
         self._extension: tuple[tuple, Callable] | None = None
         self._lock = RLock()
         self.numbers = {name: SymbolicNumber(self, name, v) for name, v in values.items()}
-        self.numbers |= {name: SymbolicNumber(self, name, v, whole=True, least=2) for name, v in self.sizes.items()}
+        for name, v in self.sizes.items():
+            self.numbers[name] = SymbolicNumber(self, name, v, integral=True, minimum=2)
 
     def made(self, function: Callable, operands: tuple, value: Any) -> Any:
-        """Return the number that a function makes of numbers: the same for what is made in the same way."""
-        whole = function in _WHOLE and all(a.whole if type(a) is SymbolicNumber else type(a) is int for a in operands)
-        if whole and (simpler := _simpler(function, operands)) is not None:
+        """Return the number that a function makes of numbers; the same expression gives the same object."""
+        integral = function in _INTEGRAL and all(
+            a.integral if type(a) is SymbolicNumber else type(a) is int for a in operands
+        )
+        if integral and (simpler := _simpler(function, operands)) is not None:
             return simpler
-        base, offset = _sum(function, operands) if whole else (None, 0)
+        base, offset = _sum(function, operands) if integral else (None, 0)
         if base is not None:
             if not offset:
                 return base
             function, operands = operator.add, (base, offset)
-        product = whole and function is operator.mul
+        product = integral and function is operator.mul
         written = self._product(operands) if product else self._written(function, operands)
         with self._lock:
             if written not in self._made:
-                least = _least(function, operands) if whole else None
+                low = _minimum(function, operands) if integral else None
                 parts, name = tuple([a for a in operands if type(a) is SymbolicNumber]), f"_t{len(self._made)}"
-                self._made[written] = SymbolicNumber(self, name, value, written, parts, whole, least, (base, offset))
+                self._made[written] = SymbolicNumber(self, name, value, written, parts, integral, low, (base, offset))
         return self._made[written]
 
-    def asked(self, function: Callable, operands: tuple, answer: Any) -> Any:
-        """Note a question, and return its answer."""
+    def guarded(self, function: Callable, operands: tuple, answer: Any) -> Any:
+        """Record the result of a function as a guard, and return it."""
         if self.closed:
             if getattr(_completion, "on", False):
-                raise RuntimeError("a number was asked for its value after all that depends on it was made")
-            return answer  # to who has kept a number of a call that was traced
+                raise RuntimeError("the value of a symbolic number was read after its graph was completed")
+            return answer  # the author of a function may have kept one of its numbers
         text = self._written(function, operands)
-        self._asked[text] = operands, answer
+        self._answers[text] = operands, answer
         self.guards.note(text, operands, answer)
         return answer
 
     @contextmanager
-    def asking_more(self) -> Iterator[Guards]:
-        """Within the block, let more be made of the numbers.
+    def more_guards(self) -> Iterator[Guards]:
+        """Return a scope in which another graph is made with the numbers.
 
-        The guards are what is asked there, and what was asked ever before: answers may have been kept.
+        Its guards include all earlier ones, whose results may have been cached.
         """
         with self._lock:
             before, self.guards, self.closed = self.guards, Guards(self), False
-            for text, (operands, answer) in self._asked.items():
+            for text, (operands, answer) in self._answers.items():
                 self.guards.note(text, operands, answer)
             try:
                 yield self.guards
@@ -157,7 +158,7 @@ class Trace:
                 self.guards, self.closed = before, True
 
     def _product(self, operands: tuple) -> str:
-        """Write a product of whole numbers in one way, in whatever order it was made."""
+        """Return one expression for all products of the same factors."""
         count, factors = 1, []
         for a in operands:
             count *= a.count if type(a) is SymbolicNumber else a
@@ -181,7 +182,7 @@ class Trace:
         return name
 
     def compiled(self, text: str, numbers: Iterable[SymbolicNumber]) -> Callable[..., Any]:
-        """Return an expression of numbers as a function of those of the call, by name."""
+        """Return a function that evaluates an expression; its keyword arguments are values of the numbers of a call."""
         needed, names, stack = {}, set(), list(numbers)
         while stack:
             number = stack.pop()
@@ -189,18 +190,16 @@ class Trace:
                 needed[number.text] = number
                 names |= number.names
                 stack += number.parts
-        made = [
-            n for n in list(self._made.values()) if n.text in needed
-        ]  # in which each comes after what it is made of
+        made = [n for n in list(self._made.values()) if n.text in needed]  # each after its parts
         lines = [f"    {n.text} = {n.written}\n" for n in made]
         own: dict[str, Any] = {}
         exec(f"def f({', '.join([*sorted(names), '**_'])}):\n{''.join(lines)}    return {text}", self._scope, own)
-        return own["f"]  # written here, of numbers and their names
+        return own["f"]  # the text is generated here, from names and numbers only
 
     def extended(self, values: Values) -> dict[str, Any]:
-        """Return values of numbers of the call together with those of the numbers that are made of these."""
+        """Return the values of a call's numbers, with the values of all numbers computed from them."""
         key = frozenset(values), len(self._made)
-        found = self._extension  # which another thread may exchange
+        found = self._extension  # read once: another thread may replace it
         if found is None or found[0] != key:
             made = [n for n in list(self._made.values()) if n.names <= values.keys()]
             text = f"{{{', '.join([f'{n.text!r}: {n.text}' for n in made])}}}"
@@ -208,11 +207,11 @@ class Trace:
         return {**values, **found[1](**values)}
 
     def computed(self, values: Values) -> tuple:
-        """Return the inputs that numbers became, for other values, with their type codes."""
+        """Return the values of the inputs that hold numbers, with their type codes, for the values of a call."""
         return tuple([(float(number.at(values)), code) for (_, code), (_, number) in self.inputs.items()])
 
     def holds(self, values: Values) -> bool:
-        """Tell whether what was made holds for other values, and all inputs can be computed."""
+        """Return whether the graph holds for other values: the guards do, and the inputs can be computed."""
         try:
             self.computed(values)
         except (MXNetError, ArithmeticError, ValueError, TypeError):
@@ -221,7 +220,7 @@ class Trace:
 
 
 def _simpler(function: Callable, operands: tuple) -> Any:
-    """Return what 0 and 1 do to whole numbers; None where the result is another number."""
+    """Return the result of an operation with 0 or 1 if it is an operand or 0; else None."""
     if len(operands) != 2:
         return None
     a, b = operands
@@ -237,7 +236,7 @@ def _simpler(function: Callable, operands: tuple) -> Any:
 
 
 def _sum(function: Callable, operands: tuple) -> tuple[SymbolicNumber | None, int]:
-    """Return a sum of a number and integers as the number and one integer; None where it is something else."""
+    """Return ``(n, k)`` if the result is ``n + k`` for a symbolic `n` and an integer `k`; else ``(None, 0)``."""
     if function not in (operator.add, operator.sub):
         return None, 0
     a, b = operands
@@ -249,9 +248,9 @@ def _sum(function: Callable, operands: tuple) -> tuple[SymbolicNumber | None, in
     return base, offset + (b if function is operator.add else -b)
 
 
-def _least(function: Callable, operands: tuple) -> int | None:
-    """Return what a whole number is at least, from what its parts are; None where that is not known."""
-    low = [a.least if type(a) is SymbolicNumber else a for a in operands]
+def _minimum(function: Callable, operands: tuple) -> int | None:
+    """Return a lower bound of an integral number from those of its parts; None if unknown."""
+    low = [a.minimum if type(a) is SymbolicNumber else a for a in operands]
     if function in (operator.mod, operator.floordiv) and type(operands[1]) is int and operands[1] > 0:
         return 0 if function is operator.mod else None if low[0] is None else low[0] // operands[1]
     if None in low or function not in (operator.add, operator.mul):
@@ -260,50 +259,50 @@ def _least(function: Callable, operands: tuple) -> int | None:
 
 
 def _always(function: Callable, operands: tuple) -> bool:
-    """Tell whether the answer to a question is the same in any call, since a number is at least something."""
+    """Return whether a comparison has the same result in every call, by the lower bound of a number."""
     a, b = operands if len(operands) == 2 else (operands[0], 0)
-    if type(a) is not SymbolicNumber or a.least is None or type(b) is not int:
+    if type(a) is not SymbolicNumber or a.minimum is None or type(b) is not int:
         return False
-    return a.least >= b if function in (operator.lt, operator.ge) else function is not repr and a.least > b
+    return a.minimum >= b if function in (operator.lt, operator.ge) else function is not repr and a.minimum > b
 
 
 class SymbolicNumber:
-    """A number of a call, or one that is made of such.
+    """A number of a call, or one computed from such numbers.
 
-    It is no float and no int, for then functions of C would read its value without asking.
+    It is neither a float nor an int: C functions would read the value of one without a guard.
 
     Attributes
     ----------
     trace : Trace
     text : str
-        Its name.
+        The name, an identifier.
     value : float or int
-        In this call.
+        The value in the current call.
     written : str
-        The expression that it is of its `parts`; empty for a number of the call.
+        The expression in terms of `parts`; empty for a number of the call.
     parts : tuple of SymbolicNumber
     names : frozenset of str
-        The numbers of the call that it depends on.
-    whole : bool
-        Whether it is an integer in any call.
-    least : int, optional
-        What it is at least in any call, where that is known.
+        Names of the call's numbers that it depends on.
+    integral : bool
+        Whether it is an integer in every call.
+    minimum : int, optional
+        A lower bound in every call, if known.
     sum : (SymbolicNumber, int)
-        Of a sum with an integer: that, and what it was added to.
+        The terms of a sum of a number and an integer.
     """
 
     __slots__ = (
         "_compute",
         "count",
         "factors",
-        "least",
+        "integral",
+        "minimum",
         "names",
         "parts",
         "sum",
         "text",
         "trace",
         "value",
-        "whole",
         "written",
     )
 
@@ -314,33 +313,33 @@ class SymbolicNumber:
         value: Any,
         written: str = "",
         parts: tuple[SymbolicNumber, ...] = (),
-        whole: bool = False,
-        least: int | None = None,
+        integral: bool = False,
+        minimum: int | None = None,
         sum_: tuple[SymbolicNumber | None, int] = (None, 0),
     ):
         self.trace, self.text, self.value, self.written, self.parts = trace, text, value, written, parts
-        self.whole, self.least, self.sum = whole, least, sum_
+        self.integral, self.minimum, self.sum = integral, minimum, sum_
         self.names = frozenset().union(*[n.names for n in parts]) if parts else frozenset([text])
         self._compute: Callable | None = None
-        product = whole and " * " in written
+        product = integral and " * " in written
         factors = written[1:-1].split(" * ") if product else [text]
-        self.count = int(factors[0]) if factors[0].isdigit() else 1  # of a product: the constant factor, and the others
+        self.count = int(factors[0]) if factors[0].isdigit() else 1  # the constant factor of a product
         self.factors = factors[1:] if factors[0].isdigit() else factors
 
     @property
     def __class__(self) -> type:  # type: ignore[misc]
-        """What it stands for: functions may ask whether a parameter is a number."""
+        """The class of the value: functions may check whether a parameter is a number."""
         return type(self.value)
 
     def at(self, values: Values) -> Any:
-        """Return its value for values of the numbers of a call."""
+        """Return the value for given values of the call's numbers."""
         if self._compute is None:
             self._compute = self.trace.compiled(self.text, [self])
         return self._compute(**values)
 
     def read(self) -> Any:
-        """Return the value; what is made of it holds for no other."""
-        self.trace.asked(repr, (self,), repr(self.value))
+        """Return the value, guarded: the graph holds for no other."""
+        self.trace.guarded(repr, (self,), repr(self.value))
         return self.value
 
     def _make(self, function: Callable, *operands: Any) -> Any:
@@ -349,12 +348,12 @@ class SymbolicNumber:
             return NotImplemented
         return self.trace.made(function, operands, function(*values))
 
-    def _ask(self, function: Callable, *operands: Any) -> Any:
+    def _query(self, function: Callable, *operands: Any) -> Any:
         values = [a.value if type(a) is SymbolicNumber else a for a in operands]
         if not all(isinstance(v, (int, float)) for v in values):
             return NotImplemented
         answer = function(*values)
-        return answer if _always(function, operands) else self.trace.asked(function, operands, answer)
+        return answer if _always(function, operands) else self.trace.guarded(function, operands, answer)
 
     # fmt: off
     def __add__(self, other: Any) -> Any: return self._make(operator.add, self, other)
@@ -376,12 +375,12 @@ class SymbolicNumber:
     def __neg__(self) -> Any: return self._make(operator.neg, self)
     def __pos__(self) -> Any: return self
     def __abs__(self) -> Any: return self._make(operator.abs, self)
-    def __lt__(self, other: Any) -> Any: return self._ask(operator.lt, self, other)
-    def __le__(self, other: Any) -> Any: return self._ask(operator.le, self, other)
-    def __gt__(self, other: Any) -> Any: return self._ask(operator.gt, self, other)
-    def __ge__(self, other: Any) -> Any: return self._ask(operator.ge, self, other)
-    def __ne__(self, other: Any) -> Any: return False if self is other else self._ask(operator.ne, self, other)
-    def __bool__(self) -> bool: return self._ask(operator.truth, self)
+    def __lt__(self, other: Any) -> Any: return self._query(operator.lt, self, other)
+    def __le__(self, other: Any) -> Any: return self._query(operator.le, self, other)
+    def __gt__(self, other: Any) -> Any: return self._query(operator.gt, self, other)
+    def __ge__(self, other: Any) -> Any: return self._query(operator.ge, self, other)
+    def __ne__(self, other: Any) -> Any: return False if self is other else self._query(operator.ne, self, other)
+    def __bool__(self) -> bool: return self._query(operator.truth, self)
     def __float__(self) -> float: return float(self.read())
     def __int__(self) -> int: return int(self.read())
     def __format__(self, how: str) -> str: return format(self.read(), how)
@@ -394,17 +393,17 @@ class SymbolicNumber:
         return self.read()
 
     def __eq__(self, other: object) -> Any:
-        return True if self is other else self._ask(operator.eq, self, other)
+        return True if self is other else self._query(operator.eq, self, other)
 
     def __hash__(self) -> int:
-        return id(self)  # shapes and parameters are keys; numbers that are made in the same way are one
+        return id(self)  # shapes and parameters are keys; equal expressions are one object
 
     def __repr__(self) -> str:
-        return f"<{self.value!r}: {self.text} of call {self.trace.serial}>"  # texts are keys, too: no other number has this one
+        return f"<{self.value!r}: {self.text} of call {self.trace.serial}>"  # unique, since texts are cache keys
 
 
 def concrete(value: Any, values: Values) -> Any:
-    """Return a value, or a tuple or list of such, with the numbers in it computed that these values say."""
+    """Return a value, or a nested tuple or list, with symbolic numbers replaced by their values, where `values` suffice."""
     if type(value) is SymbolicNumber:
         if value.text in values:
             return values[value.text]
@@ -418,7 +417,7 @@ def concrete(value: Any, values: Values) -> Any:
 
 
 def completing(value: Any) -> Callable[[Values], Any] | None:
-    """Return a function that does what :func:`concrete` does for a value; None where there are no symbolic numbers in it."""
+    """Return a function that applies :func:`concrete` to a value; None if the value has no symbolic numbers."""
     if type(value) is SymbolicNumber:
         return partial(concrete, value)
     if type(value) not in (tuple, list) or _PLAIN.issuperset(map(type, value)):
@@ -435,12 +434,12 @@ def completing(value: Any) -> Callable[[Values], Any] | None:
 
 
 def is_concrete(shape: Iterable[Any]) -> bool:
-    """Tell whether no size is symbolic."""
+    """Return whether no size is symbolic."""
     return SymbolicNumber not in map(type, shape)
 
 
 def leaf_of(number: Any) -> Expr:
-    """Return a number as a leaf of a formula."""
+    """Return the leaf of formulas for a number."""
     if type(number) is not SymbolicNumber:
         return const(float(number))
     leaf = param(number.text)
@@ -449,9 +448,9 @@ def leaf_of(number: Any) -> Expr:
 
 
 def computed(function: Callable[..., float], *numbers: Any) -> Any:
-    """Return ``function(*numbers)``, for composites that compute with their parameters in a way of their own.
+    """Return ``function(*numbers)``, for composites that compute a scalar from their parameters by any function.
 
-    The function is called again for each new value; it may raise for one that is wrong.
+    The function is called again for each new combination of values, and may raise for a wrong one.
 
     >>> computed(math.hypot, 3.0, 4.0)
     5.0
@@ -464,15 +463,15 @@ def computed(function: Callable[..., float], *numbers: Any) -> Any:
 
 
 def numbers_of(op: Any, attrs: Any) -> dict[str, float]:
-    """Return the numeric parameters of a call that may be any number; infinities and NaN are cases of their own.
+    """Return the parameters of a call that may be symbolic: finite numbers.  Infinities and NaN remain constants.
 
-    Names that begin with an underscore are those of sizes.
+    Parameters whose names begin with an underscore hold sizes, and are left out.
     """
     found = {p.name: attrs[p.name] for p in op.spec.params if p.is_number and not p.name.startswith("_")}
     return {name: v for name, v in found.items() if v is not None and math.isfinite(v)}
 
 
 __all__ = [
-    "Guards", "SymbolicNumber", "Trace", "completing", "computed", "concrete", "is_concrete", "leaf_of", "no_questions",
+    "Guards", "SymbolicNumber", "Trace", "completing", "computed", "concrete", "is_concrete", "leaf_of", "no_new_guards",
     "numbers_of",
 ]  # fmt: skip

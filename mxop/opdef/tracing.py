@@ -1,4 +1,4 @@
-"""Calls a user's formula with traced values; what is wrong in it is told with the operator's name and the user's line."""
+"""Calls users' formulas on traced values; errors name the operator and the user's line."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from ..formula.expr import as_expr
 from ..support.errors import OpTypeError, shown, translated, users_line
 from .places import place
 
-#: The operator whose function is being traced in this thread.
+#: The operator whose function is traced in this thread.
 tracing: ContextVar[str | None] = ContextVar("tracing", default=None)
 
 
 def traced(name: str, function: Callable, /, *args: Any, **params: Any) -> tuple[Expr, ...]:
-    """Return the expressions that a formula makes of traced inputs and parameters, one for each output.
+    """Return the expressions of a function's results for traced inputs and parameters.
 
     Parameters
     ----------
     name : str
-        Of the operator, for messages.
+        The operator's name, for messages.
 
     Raises
     ------
     OpTypeError
-        Where the formula is not one, with the line that is to blame.
+        If a result is not a formula, with the user's line.
     NeedsValue
-        When Python's control flow depends on the value of a parameter.
+        If Python's control flow depends on the value of a parameter.
     """
     result = called(name, function, *args, **params)
     who = f"operator {name}{place(function)}"
@@ -41,7 +41,7 @@ def traced(name: str, function: Callable, /, *args: Any, **params: Any) -> tuple
 
 
 def called(name: str, function: Callable, /, *args: Any, **params: Any) -> Any:
-    """Return what a function of an operator's author gives for traced values; see :func:`traced`."""
+    """Return the result of an author's function for traced values; see :func:`traced`."""
     token = tracing.set(name)
     try:
         return function(*args, **params)
@@ -49,9 +49,7 @@ def called(name: str, function: Callable, /, *args: Any, **params: Any) -> Any:
         raise
     except TraceError as problem:
         trace = problem.__traceback__
-        line = users_line(trace) or users_line(
-            trace, ("mxop.formula", "mxop.opdef")
-        )  # or of an operator of ours at fault
+        line = users_line(trace) or users_line(trace, ("mxop.formula", "mxop.opdef"))  # or a line of our own operators
         problem.args = (f"operator {name}{line and ', ' + line}: {problem}",)
         raise
     except translated.KINDS as problem:

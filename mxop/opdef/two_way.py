@@ -1,4 +1,4 @@
-"""Inference in both directions by an author's rules; those that lead from inputs to outputs say something of inputs, too."""
+"""Inference in both directions by authors' rules, also by those that lead from inputs to outputs only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .places import place
 
 
 def by_rule(op: Any, rule: Callable, ins: Sequence, outs: Sequence, params: Any) -> tuple[list, list]:
-    """Return the shapes that a rule of both directions completes, in agreement with those that it was given."""
+    """Return the shapes completed by a two-way rule, in agreement with those given."""
     found = rule(list(ins), list(outs), **params)
     who = f"operator {op.name}{place(rule)}: its infer rule"
     counts = [len(ins), len(outs)]
@@ -26,13 +26,13 @@ def by_rule(op: Any, rule: Callable, ins: Sequence, outs: Sequence, params: Any)
 
 
 def _count(part: Any) -> int | None:
-    """Return how many shapes a list has; None for what is no list of shapes."""
+    """Return the number of shapes in a list; None if it is not a list of shapes."""
     fits = isinstance(part, (list, tuple)) and all(s is None or isinstance(s, (list, tuple)) for s in part)
     return len(part) if fits else None
 
 
 class _Unseen:
-    """Stands for a shape that is not known: a rule can hand it on, and nothing else."""
+    """A placeholder for an unknown shape: a rule can only return it."""
 
     def __bool__(self) -> bool:
         raise TypeError("this shape is not known")
@@ -44,24 +44,24 @@ class _Unseen:
 
 
 def handed_on(rule: Callable, n_inputs: int, params: Mapping[str, Any]) -> list[int | None]:
-    """Return, for each output, the input whose shape it has whatever that is; None where the rule looks at sizes.
+    """Return, for each output, the input that has the same shape in all calls, or None; empty if the rule reads sizes.
 
     Examples
     --------
     >>> handed_on(lambda data, index: [data, index], 2, {}), handed_on(lambda data: data[:-1], 1, {})
     ([0, 1], [])
     """
-    stand_ins = [_Unseen() for _ in range(n_inputs)]
+    placeholders = [_Unseen() for _ in range(n_inputs)]
     try:
-        found = rule(*stand_ins, **params)
+        found = rule(*placeholders, **params)
     except Exception:
         return []
-    places = {id(s): k for k, s in enumerate(stand_ins)}
+    places = {id(s): k for k, s in enumerate(placeholders)}
     return [places.get(id(f)) for f in (found if isinstance(found, list) else [found])]
 
 
 def shapes(rule: Callable, names: Sequence[str], ins: list, outs: list, params: Mapping[str, Any]) -> tuple[list, list]:
-    """Complete shapes of inputs from those of the outputs that are made like them; `names` begin with the operator's."""
+    """Return shapes with those of inputs completed from outputs of the same shape; `names` begin with the operator's."""
     ins, outs = list(ins), list(outs)
     for k, at in enumerate(handed_on(rule, len(ins), params)[: len(outs)]):
         if at is not None:
@@ -71,7 +71,7 @@ def shapes(rule: Callable, names: Sequence[str], ins: list, outs: list, params: 
 
 
 def types(rule: Callable[..., list[int]], ins: Sequence[int], outs: Sequence[int]) -> list[int]:
-    """Return the types of the inputs, completed where just one type gives what is known of the outputs.
+    """Return the types of the inputs; an unknown one is completed if a single type gives the known output types.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def types(rule: Callable[..., list[int]], ins: Sequence[int], outs: Sequence[int
 
 
 def _gives(rule: Callable[..., list[int]], ins: list[int], outs: Sequence[int]) -> bool:
-    """Tell whether inputs of these types may give outputs of those."""
+    """Return whether inputs of types `ins` can give outputs of types `outs`."""
     try:
         made = rule(*ins)
     except Exception:

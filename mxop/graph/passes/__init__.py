@@ -1,7 +1,7 @@
-"""Passes: small transformations from a graph to a graph, in a table, each verified after it ran.
+"""Passes: transformations from a graph to a graph, listed in a table; each result is verified.
 
-One idea a file; :mod:`.base` says what a pass is, :mod:`.peephole` and :mod:`.pattern` how most are written, :mod:`.table`
-which run and in which order.
+:mod:`.base` defines passes, :mod:`.peephole` and :mod:`.pattern` are front ends for most of them, and :mod:`.table` holds their
+order and runs them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Algebra of real numbers: what holds but for rounding, overflow and the sign of zero.
+"""Algebra of real numbers: rewrites that hold except for rounding, overflow and the sign of zero.
 
 Not automatic: an executor computes what was written.  ``Symbol.optimize()`` runs it, and ``switch_passes(algebra=True)``
 lets executors do so.
@@ -13,7 +13,7 @@ from .. import symbols
 from .peephole import PeepholePass, visit
 from .stable import is_real
 
-#: Constants that come of two others stay between these, so that nothing becomes infinite or zero.
+#: A constant made from two others must lie within these limits, so that it neither overflows nor underflows.
 _BOUNDS = {dtypes.FLOAT64: (1e-300, 1e300), dtypes.FLOAT32: (1e-36, 1e36), dtypes.BFLOAT16: (1e-36, 1e36)}
 _NARROW = (1e-4, 6e4)
 _SMALL_INTEGER = 100
@@ -79,7 +79,7 @@ def _bounded(node: Any, number: float) -> bool:
 
 
 def _may_combine(node: Any, a: float, b: float, total: float) -> bool:
-    """Tell whether adding two numbers is adding their sum, in the type of the data."""
+    """Return whether adding `a`, then `b`, equals adding `total` in the data's type, but for rounding."""
     if node._known.dtype(node._entries[0]) in dtypes.FLOATS:
         return total == 0 or _bounded(node, total)
     return all(v == int(v) and abs(v) < _SMALL_INTEGER for v in (a, b, total))

@@ -1,4 +1,4 @@
-"""What a pass is: a function from a graph to a graph that means the same."""
+"""The base classes of passes: functions from a graph to an equivalent graph."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from ..infer import Known, located
 from ..ir import Entry, Graph, Node, describe
 from ..rewrite import adopt, rewrite
 
-#: When a pass runs: on the symbol as it was written, before gradients are taken; on the expanded graph with its
-#: gradients; after that, while a schedule is made; or only as a choice that the memory plan looks at.
+#: When a pass runs: on the symbol as written, before gradients are taken; on the expanded graph with its gradients; on that
+#: graph while a schedule is made; or never, as an option of the memory plan.
 STAGES = ("symbol", "graph", "schedule", "plan")
 
 _MAX_SWEEPS = 100
 
 
 class Pass:
-    """A transformation of graphs; subclasses write :meth:`do_pass`, or :meth:`run` when they need shapes.
+    """A transformation of graphs; subclasses define :meth:`do_pass`, or :meth:`run` if they need shapes.
 
-    A pass builds new nodes beside the old ones and never changes the graph that it gets.  It keeps the number of outputs,
-    their shapes and types, and NaN; :func:`~mxop.graph.verify` looks at the result.
+    A pass builds new nodes and never changes those it is given.  It keeps the number of outputs, their shapes and types, and
+    NaN; :func:`~mxop.graph.verify` checks the result.
 
     Attributes
     ----------
     name : str
         By default the class's name with underscores: ``FoldConstants`` is ``fold_constants``.
     stage : {'symbol', 'graph', 'schedule', 'plan'}
-        Before gradients are taken, after, or later; see :data:`STAGES`.
+        When the pass runs; see :data:`STAGES`.
     automatic : bool
-        Whether executors run it unless told otherwise.  ``Symbol.optimize()`` runs the others too.
+        Whether executors run it by default.  ``Symbol.optimize()`` runs the others too.
 
     Examples
     --------
@@ -60,18 +60,18 @@ class Pass:
         return (type(self).__doc__ or "").strip()
 
     def run(self, graph: Graph, known: Known) -> Graph:
-        """Return the new graph; what it makes may be added to `known`, or is inferred afterwards."""
+        """Return the new graph; shapes of new nodes may be added to `known`, and are inferred afterwards if not."""
         return self.do_pass(graph) or graph
 
     def do_pass(self, graph: Graph) -> Graph | None:
-        """Return the new graph (None: it stays as it is)."""
+        """Return the new graph, or None if it is unchanged."""
         raise NotImplementedError(f"pass {self.name!r} has neither do_pass(graph) nor run(graph, known)")
 
 
 class Rewriting(Pass):
-    """Base of passes that look at one node after the other and put something else in its place."""
+    """Base of passes that visit each node and may replace it."""
 
-    #: Whether to begin again until nothing is left to replace.
+    #: Whether to sweep again until nothing is replaced.
     repeat = True
 
     def begin_pass(self, graph: Graph, known: Known) -> None:
@@ -80,11 +80,11 @@ class Rewriting(Pass):
         self._replacement: dict[Node, list[Entry]] = {}
 
     def looks_at(self, op: Operator) -> bool:
-        """Tell whether the pass may replace calls of an operator; it is not run where no node is one of such."""
+        """Return whether the pass may replace calls of an operator; it does not run on graphs without such operators."""
         return True
 
     def visit_node(self, node: Node) -> None:
-        """Look at a node, whose inputs were visited; :meth:`replace` it or not."""
+        """Visit a node, after its inputs, and :meth:`replace` it or not."""
         raise NotImplementedError
 
     def run(self, graph: Graph, known: Known) -> Graph:
@@ -100,7 +100,7 @@ class Rewriting(Pass):
                          f"{describe(next(iter(self._replacement)))}")  # fmt: skip
 
     def _visited(self, node: Node) -> list[Entry] | None:
-        if node.control:  # its place in time was asked for
+        if node.control:  # its order among other nodes is fixed
             return None
         try:
             self.visit_node(node)
@@ -113,12 +113,12 @@ class Rewriting(Pass):
             raise fitting(problem, text).with_traceback(problem.__traceback__) from problem
 
     def replace(self, node: Any, with_: Any) -> None:
-        """Put something else in the place of a node.
+        """Replace a node by other entries.
 
         Parameters
         ----------
         node : Symbol or Node
-            What the visitor was given.
+            The node that the visitor received.
         with_ : Symbol, or list of Symbol
             One entry per output, of the same shapes and types.
         """
@@ -129,7 +129,7 @@ class Rewriting(Pass):
         self._replacement[node] = entries
 
     def _adopted(self, node: Node, entries: list[Entry]) -> list[Entry]:
-        """Check what a node is replaced by, and take it into the graph."""
+        """Check the entries that replace a node, and copy them into the graph."""
         entries = adopt(entries, node, self.known)
         known = self.known
         for k, entry in enumerate(entries):
@@ -146,5 +146,5 @@ def _node_of(node: Any) -> Node:
     entries: Iterable[Entry] = getattr(node, "_entries", ())
     found = {n for n, _ in entries}
     if len(found) != 1:
-        raise OpTypeError(f"replace: {node!r} is no node that a visitor was given")
+        raise OpTypeError(f"replace: {node!r} is not a node that a visitor received")
     return found.pop()

@@ -1,4 +1,4 @@
-"""A choice between arrays becomes a formula, which fuses with what is around it."""
+"""Turns ``where`` into an elementwise operator, which can be fused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .peephole import PeepholePass, visit
 
 
 class Choices(PeepholePass):
-    """Let a choice be elementwise, where its condition has the shape and the type of what is chosen.
+    """Make ``where`` elementwise if its condition has the shape and the type of its operands.
 
     ::
 

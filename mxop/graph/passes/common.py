@@ -1,4 +1,4 @@
-"""Common subexpressions: equal calls are made once."""
+"""Common subexpression elimination: equal calls are merged."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .base import Pass
 
 
 class CommonSubexpressions(Pass):
-    """Compute equal calls once.
+    """Evaluate equal calls once.
 
     ::
 
         x -- exp -- mul -- y      becomes      x -- exp == mul -- y
         x -- exp ----+
 
-    Calls are equal when operator, parameters and inputs are.  Random operators, operators from outside and those that write
+    Calls are equal if their operators, parameters and inputs are.  Random operators, external operators and those that write
     states are never merged.
     """
 

@@ -1,4 +1,4 @@
-"""Dead nodes: what is computed for its shape alone is not computed."""
+"""Dead nodes: values that are read for their shapes only are not computed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .base import Pass
 
 
 class DeadNodes(Pass):
-    """Let go of values of which only the shape is asked: an argument of that shape takes their place.
+    """Replace an input of which only the shape is read by a variable of the same shape and type.
 
     ::
 
@@ -21,24 +21,24 @@ class DeadNodes(Pass):
               |                  ->
         g -- broadcast_like -- dx      g -- broadcast_like(x) -- dx
 
-    Nodes that nobody reads are no part of a graph: it is what its outputs need.  What this adds is that gradients do not
-    keep values alive to look at their shapes.
+    A graph holds only nodes that its outputs need, so nodes without readers are dropped anyway.  This pass keeps gradients
+    from holding values alive for their shapes.
     """
 
     def run(self, graph: Graph, known: Known) -> Graph:
         forward = Graph(graph.outputs[: known.n_forward])
-        early = set(forward.nodes)  # they run before the head gradients are there
+        early = set(forward.nodes)  # they run before head gradients are given
         in_forward = _by_type(forward.variables, known)
         anywhere = _by_type(graph.variables, known) | in_forward
 
         def replace(node: Node) -> list[Entry] | None:
             unread = unread_inputs(node) if is_pure(node) else ()
-            stand_in = in_forward if node in early else anywhere
+            placeholders = in_forward if node in early else anywhere
             inputs = list(node.inputs)
             for at in unread:
                 entry = inputs[at]
                 if entry[0].op is not None and known.is_known(entry):
-                    inputs[at] = stand_in.get((known.shape(entry), known.dtype(entry)), entry)
+                    inputs[at] = placeholders.get((known.shape(entry), known.dtype(entry)), entry)
             if tuple(inputs) == node.inputs:
                 return None
             new = node.replaced(tuple(inputs))
@@ -49,7 +49,7 @@ class DeadNodes(Pass):
 
 
 def _by_type(variables: Sequence[Node], known: Known) -> dict[tuple, Entry]:
-    """Return a variable for each shape and type, the first one."""
+    """Return the first variable of each shape and type."""
     found: dict[tuple, Entry] = {}
     for node in variables:
         found.setdefault((known.shape((node, 0)), known.dtype((node, 0))), (node, 0))

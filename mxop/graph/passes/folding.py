@@ -1,4 +1,4 @@
-"""Constant folding: what depends on numbers only is computed once, when the graph is prepared."""
+"""Constant folding: values that depend on constants only are computed once, when the graph is prepared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .base import Pass
 
 
 class FoldConstants(Pass):
-    """Compute calls on constants once: ``arange(3) * 2`` is the constant ``[0, 2, 4]``, ``zeros_like(x)`` is ``zeros``.
+    """Evaluate calls on constants once: ``arange(3) * 2`` is the constant ``[0, 2, 4]``, ``zeros_like(x)`` is ``zeros``.
 
     ::
 
@@ -24,8 +24,8 @@ class FoldConstants(Pass):
         full(2) --+       |                  full(3) ------+
         x ----------------+
 
-    The operators themselves compute the values, so they are those that an executor would have found.  Arrays of one value
-    stay calls of ``zeros``, ``ones`` or ``full``; others are kept up to 16,384 elements.
+    The operators themselves compute the values, so results are those of an executor.  Arrays of equal elements become calls of
+    ``zeros``, ``ones`` or ``full``; other arrays are folded up to 16,384 elements.
     """
 
     def run(self, graph: Graph, known: Known) -> Graph:
@@ -49,7 +49,7 @@ class FoldConstants(Pass):
 
 
 def _can_be_folded(node: Node) -> bool:
-    """Tell whether an operator may run now: a user's kernel may be meant to run every time."""
+    """Return whether an operator may be evaluated now; kernels of users may have to run every time."""
     op = node.op
     return is_pure(node) and (op.kind in ("elementwise", "reduction") or op.module.startswith("mxop."))  # type: ignore[union-attr]
 
@@ -59,11 +59,11 @@ def _outputs(node: Node) -> list[Entry]:
 
 
 def _folded(node: Node, known: Known) -> list | None:
-    """Return the outputs of a node as arrays, or as the number that is everywhere in one; None when they are not constant."""
+    """Return each output of a node as an array, or as a scalar if its elements are equal; None if one is not constant."""
     shape = known.shape((node, 0))
     if node.op.kind == "elementwise" and shape and 0 not in shape:  # type: ignore[union-attr]
         fills = [fill_of(e, known) for e in _outputs(node)]
-        if None not in fills:  # whatever the inputs are
+        if None not in fills:  # the formula is constant
             return [dtypes.numpy_dtype(known.dtype(e)).type(f) for e, f in zip(_outputs(node), fills, strict=True)]
         if not is_small(shape):
             return _uniform(node, known)
@@ -83,7 +83,7 @@ def _folded(node: Node, known: Known) -> list | None:
 
 
 def _uniform(node: Node, known: Known) -> list | None:
-    """Return the outputs of an elementwise node on arrays of one value each, as such values."""
+    """Return the outputs of an elementwise node as scalars, if the elements of each input are equal."""
     fills = [fill_of(e, known) for e in node.inputs]
     if None in fills:
         return None

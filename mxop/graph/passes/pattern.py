@@ -1,4 +1,4 @@
-"""Passes that look for patterns: pieces of a graph, written as symbols over labels."""
+"""Passes that search a graph for patterns, which are symbols over labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_PERMUTED = 4
 
 
 class _Label(Kernel):
-    """What stands for "anything" in a pattern."""
+    """The operator of :func:`label`, which matches any value."""
 
     def __init__(self, name: str, constraint: Callable | None):
         super().__init__(_anything, name="_label", module=__name__)
@@ -31,7 +31,7 @@ class _Label(Kernel):
 
 
 class _Skip(Kernel):
-    """What stands for "this, or this behind nodes that do not matter"."""
+    """The operator of :func:`skip`, which matches its pattern, or a node with the pattern below it."""
 
     def __init__(self, when: Callable):
         super().__init__(_anything, name="_skip", module=__name__)
@@ -43,16 +43,16 @@ def _anything(data):
 
 
 def label(name: str, constraint: Callable[[Any], bool] | None = None, pattern: Any = None) -> Any:
-    """Return a symbol that matches anything in a pattern, and remembers what.
+    """Return a symbol that matches any value in a pattern, under a name.
 
     Parameters
     ----------
     name : str
-        Under which the callback finds it.  A label that stands in a pattern twice matches one and the same value.
+        Key of the match in the callback's `labels`.  A label used twice in a pattern must match the same value twice.
     constraint : callable, optional
-        ``constraint(x)``, on a symbol that knows its ``shape``, ``dtype``, ``fill``..., says whether it may match.
+        ``constraint(x)`` returns whether `x`, a symbol with ``shape``, ``dtype``, ``fill``..., may match.
     pattern : Symbol, optional
-        What it has to look like.
+        A pattern that the value has to match.
 
     Examples
     --------
@@ -67,9 +67,9 @@ def label(name: str, constraint: Callable[[Any], bool] | None = None, pattern: A
 
 
 def skip(pattern: Any, when: Callable[[Any], bool]) -> Any:
-    """Return a symbol that matches `pattern`, also behind nodes for which ``when(node)`` holds.
+    """Return a symbol that matches `pattern`, also below nodes for which ``when(node)`` holds.
 
-    Such nodes are passed through by their first input.
+    The first input of such nodes is searched.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def skip(pattern: Any, when: Callable[[Any], bool]) -> Any:
 
 @lru_cache(1)
 def _forms() -> dict[str, str]:
-    """Return one name for the forms of each function of two arrays: ``broadcast_add`` is ``elemwise_add``."""
+    """Return one name for all forms of a function of two arrays: ``broadcast_add`` is ``elemwise_add``."""
     from ...ops.binary import TABLE
 
     found = {"_grad_add": "elemwise_add"}
@@ -100,7 +100,7 @@ def _form(op: Operator) -> str:
 
 
 class Labels(Mapping):
-    """What the labels of a pattern matched, by name or by the label itself."""
+    """The matches of a pattern's labels, by name or by label."""
 
     def __init__(self, found: dict[str, Entry], known: Known):
         self._found, self._known = found, known
@@ -117,11 +117,11 @@ class Labels(Mapping):
 
 
 class RewritePass(Rewriting):
-    """A pass of patterns, each with a function that is called where it matches.
+    """A pass made of patterns, each with a function that is called for its matches.
 
-    A pattern is written as any symbol, over :func:`label` and :func:`skip`.  Parameters that it gives must be equal where it
-    matches; others may be anything.  Inputs of commutative operators match in any order, and ``a + b`` matches
-    ``broadcast_add`` too.  Where several patterns match, the first one that replaces the node wins.
+    A pattern is any symbol over :func:`label` and :func:`skip`.  Parameters of a pattern must be equal in a match; others are
+    ignored.  Inputs of commutative operators match in any order, and ``a + b`` matches ``broadcast_add`` too.  If several
+    patterns match a node, the first one that replaces it wins.
 
     Examples
     --------
@@ -144,9 +144,9 @@ class RewritePass(Rewriting):
         Parameters
         ----------
         pattern : Symbol
-            Its head is the node that may be replaced.
+            The node of its first output may be replaced.
         callback : callable
-            ``callback(node, labels)``; it may call :meth:`replace`, or look closer and leave the node.
+            ``callback(node, labels)`` may call :meth:`replace`, or leave the node.
         """
         head, output = single(pattern._entries, "register_pattern: the pattern")
         if head.op is None or isinstance(head.op, (_Label, _Skip)):
@@ -172,7 +172,7 @@ class RewritePass(Rewriting):
                 return
 
     def _matches(self, pattern: Entry, entry: Entry, found: dict[str, Entry]) -> Iterator[dict[str, Entry]]:
-        """Yield the ways in which a pattern fits an entry, given what its labels stand for already."""
+        """Yield each match of a pattern with an entry that extends the matches `found`."""
         (wanted, k), (node, output) = pattern, entry
         if isinstance(wanted.op, _Label):
             yield from self._matches_label(wanted, entry, found)
@@ -180,7 +180,7 @@ class RewritePass(Rewriting):
             yield from self._matches(wanted.inputs[0], entry, found)
             if node.inputs and wanted.op.when(symbols.operand([entry], self.known)):
                 yield from self._matches(pattern, node.inputs[0], found)
-        elif wanted.op is None:  # a variable of the pattern is that variable
+        elif wanted.op is None:  # variables match by name
             if node.op is None and node.name == wanted.name:
                 yield found
         elif node.op is not None and k == output and _form(node.op) == _form(wanted.op) and _same_params(wanted, node):
@@ -212,7 +212,7 @@ class RewritePass(Rewriting):
 
 
 def _same_params(wanted: Node, node: Node) -> bool:
-    """Tell whether the parameters that a pattern gives are equal in a node."""
+    """Return whether a node has the parameters that a pattern gives."""
     given = [name for name in wanted.strings or () if name in wanted.attrs.names]
     if wanted.op is not node.op:
         return all(node.attrs.get(name) == wanted.attrs[name] for name in given)
@@ -220,7 +220,7 @@ def _same_params(wanted: Node, node: Node) -> bool:
 
 
 def _orders(wanted: Node, node: Node) -> Iterator[tuple[Entry, ...]]:
-    """Yield the orders in which a node's inputs may meet those of a pattern."""
+    """Yield the orders of a node's inputs in which they are matched with those of a pattern."""
     if len(wanted.inputs) != len(node.inputs):
         return
     if _form(node.op) in _COMMUTATIVE and 1 < len(node.inputs) <= _MOST_PERMUTED:  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Passes that look at one node at a time: visitors, chosen by operator or kind."""
+"""Passes made of visitors: functions that are called for each node of an operator or kind."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Visit:
         Parameters
         ----------
         *keys : str, Operator or subclass of Operator
-            Names (or aliases) of operators, kinds such as ``'reduction'``, operators, or classes of them; none: all nodes.
+            Names (or aliases) of operators, kinds such as ``'reduction'``, operators, or their classes; none for all nodes.
         """
         for key in keys:
             known = isinstance(key, (str, Operator)) or (isinstance(key, type) and issubclass(key, Operator))
@@ -46,7 +46,7 @@ visit = Visit()
 
 
 class _Prepared(type):
-    """Gives the body of every peephole pass the name ``visit``."""
+    """Adds the name ``visit`` to the body of each peephole pass."""
 
     @classmethod
     def __prepare__(mcs, name: str, bases: tuple, **kwargs: Any) -> dict[str, Any]:
@@ -54,11 +54,11 @@ class _Prepared(type):
 
 
 class PeepholePass(Rewriting, metaclass=_Prepared):
-    """A pass of visitors, each for nodes of one operator or kind.
+    """A pass made of visitors, each for nodes of an operator or kind.
 
-    A visitor gets the node and its inputs, unpacked, as symbols that know their ``shape``, ``dtype``, ``attrs``, and, of
-    constants, ``value`` and ``fill``.  Nodes are visited after their inputs, until nothing is replaced any more.  Of the
-    visitors that fit a node, those for its operator come first, then those for its kind, then those for all.
+    A visitor receives the node and its inputs as symbols with ``shape``, ``dtype``, ``attrs``, and, for constants, ``value``
+    and ``fill``.  Nodes are visited after their inputs, until nothing is replaced.  Visitors for a node's operator are
+    called first, then those for its kind, then those for all nodes.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class PeepholePass(Rewriting, metaclass=_Prepared):
                     self._names.setdefault(key, []).append(function)
 
     def _visitors(self, op: Operator) -> list[Callable]:
-        """Return the visitors of an operator, most particular first."""
+        """Return the visitors of an operator, the most specific first."""
         found = self._of_op.get(op)
         if found is None:
             by_kind = [f for keys, f in self._rules if any(self._is_kind(key, op) for key in keys)]
@@ -114,9 +114,9 @@ class PeepholePass(Rewriting, metaclass=_Prepared):
         visitors = self._visitors(node.op)  # type: ignore[arg-type]
         if not visitors:
             return
-        shown = symbols.operand([(node, k) for k in range(node.n_outputs)], self.known)
+        seen = symbols.operand([(node, k) for k in range(node.n_outputs)], self.known)
         inputs = [symbols.operand([e], self.known) for e in node.inputs]
         for function in visitors:
-            function(self, shown, *inputs)
+            function(self, seen, *inputs)
             if node in self._replacement:
                 return

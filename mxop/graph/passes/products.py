@@ -1,4 +1,4 @@
-"""Products of matrices take in what stands around them: transposes become flags, a scale and a bias arguments."""
+"""Fusion into matrix products: transposes become flags; scales and biases become arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PRODUCTS = ("dot", "batch_dot", "_gemm")
 
 
 def transposed(x: Any) -> Any:
-    """Return ``a`` where ``x`` is ``a`` with its last two axes exchanged (and two or more in all), or None."""
+    """Return ``a`` if ``x`` is ``a`` with its last two axes exchanged (of two or more), else None."""
     if x.ndim is None or x.ndim < 2 or x.op_name not in ("transpose", "SwapAxis"):
         return None
     rank = x.ndim
@@ -26,7 +26,7 @@ def transposed(x: Any) -> Any:
 
 
 class _OfProducts(PeepholePass):
-    """Knows who reads a value."""
+    """Counts the readers of each value."""
 
     def begin_pass(self, graph: Graph, known: Known) -> None:
         super().begin_pass(graph, known)
@@ -41,20 +41,20 @@ class _OfProducts(PeepholePass):
             self._readers[entry] = self._readers.get(entry, 0) + 1
 
     def read_once(self, x: Any) -> bool:
-        """Tell whether one node reads a value (a value made in this sweep is looked at in the next one)."""
+        """Return whether a value has one reader; values made in this sweep are counted in the next one."""
         return self._readers.get(x._entries[0]) == 1
 
 
 class TransposesIntoProducts(_OfProducts):
-    """Let a product read its operand transposed instead of copying it before.
+    """Let matrix products read transposed operands instead of copies.
 
     ::
 
         a -- transpose -- dot -- y      becomes      a -- dot(transpose_a=True) -- y
         b -----------------+                         b ----+
 
-    The same for ``batch_dot`` with its last two axes, for a ``FullyConnected`` without bias whose weight is a transpose,
-    and for the transpose of a product: ``(a b)^T = b^T a^T``.
+    Also for ``batch_dot`` and its last two axes, for ``FullyConnected`` without bias on a transposed weight, and for the
+    transpose of a product: ``(a b)^T = b^T a^T``.
     """
 
     @visit.on(*_PRODUCTS)
@@ -66,7 +66,7 @@ class TransposesIntoProducts(_OfProducts):
             return
         flags = {"transpose_a": node.attrs["transpose_a"] ^ (a is not None),
                  "transpose_b": node.attrs["transpose_b"] ^ (b is not None)}  # fmt: skip
-        self.replace(node, again(node, [lhs if a is None else a, rhs if b is None else b, *bias], **flags))
+        self.replace(node, _with(node, [lhs if a is None else a, rhs if b is None else b, *bias], **flags))
 
     @visit.on("FullyConnected")
     def weight_of_layer(self, node: Any, data: Any, weight: Any, *bias: Any) -> None:
@@ -81,11 +81,11 @@ class TransposesIntoProducts(_OfProducts):
         lhs, rhs = x.inputs
         if x.op_name == "batch_dot" or (lhs.ndim, rhs.ndim) == (2, 2):
             flags = {"transpose_a": not x.attrs["transpose_b"], "transpose_b": not x.attrs["transpose_a"]}
-            self.replace(node, again(x, [rhs, lhs], **flags))
+            self.replace(node, _with(x, [rhs, lhs], **flags))
 
 
 class ScaleAndBiasIntoProducts(_OfProducts):
-    """Let a product of two matrices scale its result and add a bias, which its routine does at no cost.
+    """Fuse a scale and a bias into a product of two matrices, whose GEMM applies them at no cost.
 
     ::
 
@@ -93,8 +93,8 @@ class ScaleAndBiasIntoProducts(_OfProducts):
         b ----+                  |                         b ----+
         c -----------------------+                         c ----+
 
-    A scale of an operand moves too.  A bias stays outside where a formula reads the sum, since adding is free there.  Only
-    products that nobody else reads change, and scales that are finite and not 0.
+    Scales of operands are fused too.  A bias is not fused if a formula reads the sum, since it is added there at no cost.  A
+    product is changed only if the scale or bias is its only reader, and a scale only if it is finite and not 0.
     Results differ in rounding.
     """
 
@@ -146,8 +146,8 @@ def _alpha(x: Any) -> float:
     return x.attrs["alpha"] if x.op_name == "_gemm" else 1.0
 
 
-def again(node: Any, inputs: list[Any], **changes: Any) -> Any:
-    """Return the call of a product on other inputs, with other flags."""
+def _with(node: Any, inputs: list[Any], **changes: Any) -> Any:
+    """Return the call of a product with other inputs and changed flags."""
     F = symbols.namespace()
     params = {k: v for k, v in node.attrs.items() if v is not None} | changes
     return getattr(F._internal, node.op_name)(*inputs, **params)

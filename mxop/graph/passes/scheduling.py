@@ -1,4 +1,4 @@
-"""What is done to a graph while its schedule is made: recomputation, fusion, sharing of memory."""
+"""Passes that run while a schedule is made: recomputation, fusion, sharing of memory."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .base import Pass
 
 
 def _phases(graph: Graph, known: Known) -> Callable[[Node], bool]:
-    """Return what tells the nodes of forward from those of backward."""
+    """Return a function that returns whether a node is part of forward."""
     forward = set(phases_of(graph, len(graph.outputs) if known.n_forward is None else known.n_forward)[0])
     return lambda node: node in forward
 
 
 class Mirror(Pass):
-    """Let backward compute forward values again, a segment at a time, instead of keeping all of them: less memory, more time.
+    """Recompute forward values in backward, one segment at a time, instead of keeping them: less memory, more time.
 
     ::
 
@@ -31,8 +31,8 @@ class Mirror(Pass):
         dx - b1 -- b2 -- b3 -- b4 -- dy                      |     b3 -- b4 -- dy
                                                   x -- f1_again -- b2, b1 ...
 
-    Not automatic: turned on by ``passes={'mirror': True}``, by ``switch_passes(mirror=True)``, or by MXNet's environment
-    variable ``MXNET_BACKWARD_DO_MIRROR=1``.  Nodes with the attribute ``__force_mirroring__`` are always computed again.
+    Not automatic: turn it on by ``passes={'mirror': True}``, by ``switch_passes(mirror=True)``, or by MXNet's environment
+    variable ``MXNET_BACKWARD_DO_MIRROR=1``.  Nodes with the attribute ``__force_mirroring__`` are always recomputed.
     """
 
     stage = "schedule"
@@ -44,7 +44,7 @@ class Mirror(Pass):
 
 
 class Recompute(Pass):
-    """Let backward compute cheap forward values again, inside its formulas, instead of reading them from memory.
+    """Recompute cheap forward values in backward, inside its formulas, instead of reading them from memory.
 
     ::
 
@@ -65,7 +65,7 @@ class Recompute(Pass):
 
 
 class Strips(Pass):
-    """Let reductions of rows or channels, and the formulas around them, go down these together, in the cache.
+    """Fuse reductions of rows or channels, and the formulas around them, into row kernels, which stay in the cache.
 
     ::
 
@@ -81,7 +81,7 @@ class Strips(Pass):
 
 
 class Fuse(Pass):
-    """Make one formula of each region of elementwise nodes: one pass over memory.
+    """Fuse each region of elementwise nodes into one formula: one pass over memory.
 
     ::
 
@@ -95,9 +95,9 @@ class Fuse(Pass):
 
 
 class ShareMemory(Pass):
-    """Let values that live at different times share memory, and results overwrite operands that nobody reads again.
+    """Let values with disjoint lifetimes share memory, and results overwrite operands that are not read again.
 
-    The graph stays as it is; the memory plan (:mod:`mxop.graph.plan`) looks whether this is on.
+    The graph is not changed; the memory plan (:mod:`mxop.graph.plan`) reads whether this pass is on.
     """
 
     stage = "plan"

@@ -1,7 +1,7 @@
-"""Simplification: what changes nothing is dropped, bit for bit.
+"""Simplification: rewrites that keep every result bit for bit.
 
-Everything here keeps NaN, infinities and the sign of zero, for every type: ``x * 0`` stays, and ``x + 0`` too, since it
-turns -0.0 into 0.0 (``x - 0`` does not).  What holds only for real numbers is in :mod:`.algebra`.
+All rewrites keep NaN, infinities and the sign of zero, for every type: ``x * 0`` stays, and so does ``x + 0``, since it turns
+-0.0 into 0.0 (``x - 0`` does not).  Rewrites that hold for real numbers only are in :mod:`.algebra`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..traits import is_plain, is_plain_view, is_pure, same_by_rule, states_of, 
 from .base import Rewriting
 
 _OF_BYTES = {dtypes.INT32, dtypes.INT64, dtypes.FLOAT16, dtypes.FLOAT32, dtypes.FLOAT64}
-#: Types whose values another type holds exactly.
+#: Types that hold all values of the key exactly.
 _HELD_BY = {
     dtypes.FLOAT16: {dtypes.FLOAT32, dtypes.FLOAT64}, dtypes.BFLOAT16: {dtypes.FLOAT32, dtypes.FLOAT64},
     dtypes.FLOAT32: {dtypes.FLOAT64}, dtypes.INT32: {dtypes.INT64, dtypes.FLOAT64},
@@ -33,7 +33,7 @@ _HELD_BY = {
 
 
 class Simplify(Rewriting):
-    """Drop what copies its input, undo what is done twice, and merge reshapes and transposes.
+    """Drop copies, cancel pairs of inverse operators, and merge reshapes and transposes.
 
     ===============================================  ==========================================
     before                                           after
@@ -45,7 +45,7 @@ class Simplify(Rewriting):
     ``cast(cast(x, 'float64'), 'float32')``          ``x``, of float32
     ``transpose(transpose(x))``, ``flip(flip(x))``   ``x``, or one transpose
     ``reshape(reshape(x, ...), ...)``                ``reshape(x, ...)``, or ``x``
-    ``x * full(2)``                                  ``x * 2``, with the number in the formula
+    ``x * full(2)``                                  ``x * 2``, with a scalar parameter
     ``x * broadcast_to(b, ...)``                     ``broadcast_mul(x, b)``
     ===============================================  ==========================================
     """
@@ -68,7 +68,7 @@ class Simplify(Rewriting):
 
     # ---- copies -----------------------------------------------------------------------------------------------------
     def _identity(self, node: Node) -> list[Entry] | None:
-        """Return the entries that a node's outputs equal, if each equals an input."""
+        """Return the entries that a node's outputs are equal to, if each equals an input."""
         known = self.known
         if isinstance(node.op, Elementwise):
             roots = specialised(node, known) or node.op.formula(node.attrs, len(node.inputs)).roots
@@ -91,7 +91,7 @@ class Simplify(Rewriting):
         code = self.known.dtype((node, 0))
         return [node.inputs[0]] if code not in dtypes.FLOATS and code not in (dtypes.UNKNOWN, dtypes.BOOL) else None
 
-    # ---- done and undone --------------------------------------------------------------------------------------------
+    # ---- inverse operators ------------------------------------------------------------------------------------------
     def _double_negation(self, node: Node) -> list[Entry] | None:
         source = node.inputs[0][0]
         if source.op is None or not self._negates(node) or not is_pure(source) or not self._negates(source):
@@ -119,9 +119,9 @@ class Simplify(Rewriting):
         first, middle, last = (self.known.dtype(e) for e in (source.inputs[0], (source, 0), (node, 0)))
         return [source.inputs[0]] if first == last and middle in _HELD_BY.get(first, ()) else None
 
-    # ---- numbers ----------------------------------------------------------------------------------------------------
+    # ---- operands --------------------------------------------------------------------------------------------------
     def _with_number(self, node: Node) -> list[Entry] | None:
-        """Put an operand that is one number everywhere into the operator: ``x * full(2)`` is ``x * 2``."""
+        """Replace an operand of equal elements by a scalar parameter: ``x * full(2)`` is ``x * 2``."""
         forms = _number_forms().get(node.op)
         if forms is None:
             return None
@@ -134,7 +134,7 @@ class Simplify(Rewriting):
         return None
 
     def _repeating(self, node: Node) -> list[Entry] | None:
-        """Read what was repeated along some axes, which an operator that broadcasts repeats itself."""
+        """Read the operands of broadcasting operators, if the node's operator broadcasts itself."""
         op = _that_broadcasts(node.op)
         inputs = tuple(map(self._before_repeating, node.inputs))
         shapes = [self.known.shape(e) for e in ((node, 0), *inputs)]
@@ -177,10 +177,10 @@ class Simplify(Rewriting):
         return None if strides is None or first + second else self._as_one_view(node, origin, shape, strides)
 
     def _as_one_view(self, node: Node, origin: Entry, shape: tuple, strides: tuple) -> list[Entry] | None:
-        """Return the origin, a reshape or a transpose of it, when elements so strided are one."""
+        """Return `origin`, a reshape or a transpose of it, if that has the elements of the view; else None."""
         before = self.known.shape(origin)
         params: dict[str, Any]
-        if prod(shape) != prod(before):  # a part of it, or its elements several times
+        if prod(shape) != prod(before):  # a slice of it, or repeated elements
             return None
         if is_plain(shape, strides, 0):
             if shape == before:
@@ -206,7 +206,7 @@ class Simplify(Rewriting):
 
 
 def _that_broadcasts(op: Any) -> Any:
-    """Return an elementwise operator, or its fellow, that broadcasts its inputs; None if there is none."""
+    """Return the form of an elementwise operator that broadcasts its inputs; None if none exists."""
     if op.broadcast:
         return op
     if isinstance(op, BackwardOperator):
@@ -217,7 +217,7 @@ def _that_broadcasts(op: Any) -> Any:
 
 @lru_cache(1)
 def _broadcasting() -> dict[Any, Any]:
-    """Return, for operators of two arrays of one shape, those that broadcast."""
+    """Map operators of two arrays of one shape to their broadcasting forms."""
     from ...ops.binary import TABLE
 
     rows = [row for row in TABLE if row.elemwise and row.broadcast]
@@ -226,7 +226,7 @@ def _broadcasting() -> dict[Any, Any]:
 
 @lru_cache(1)
 def _number_forms() -> dict[Any, tuple[Any, Any]]:
-    """Return, for operators of two arrays, those of a number and an array, and of an array and a number."""
+    """Map operators of two arrays to their forms for a scalar and an array, and for an array and a scalar."""
     from ...ops.binary import TABLE
 
     found = {}

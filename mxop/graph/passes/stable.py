@@ -1,4 +1,4 @@
-"""Numerically safe forms of what people write down from a book."""
+"""Numerically stable forms of textbook formulas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .peephole import PeepholePass, visit
 
 
 class Stable(PeepholePass):
-    """Replace formulas that overflow or cancel by operators that do not.
+    """Replace formulas that overflow or cancel by stable operators.
 
     =================================  ================================================
     before                             after
@@ -20,16 +20,16 @@ class Stable(PeepholePass):
     ``log(softmax(x))``                ``log_softmax(x)``
     ``log(1 + x)``                     ``log1p(x)``
     ``exp(x) - 1``                     ``expm1(x)``
-    ``log(sum(exp(x)))``               the largest ``x`` taken out before (``_logsumexp``)
+    ``log(sum(exp(x)))``               ``_logsumexp(x)``, which subtracts the largest ``x``
     ``log(1 + exp(x))``                ``softrelu``
     ``1 / (1 + exp(-x))``              ``sigmoid(x)``
     ``log(sigmoid(x))``                ``log_sigmoid(x)``
     ``log(1 - sigmoid(x))``            ``log_sigmoid(-x)``
     =================================  ================================================
 
-    So the cross-entropy ``-(t*log(p) + (1-t)*log(1-p))`` of ``p = sigmoid(x)`` is finite, with its gradient, for every
-    finite ``x``.  It runs before gradients are taken.  For floating-point data only.  NaN gives NaN, and wherever the
-    written form did not overflow, underflow or cancel, both agree to rounding; where it did, the new one is right.
+    The cross-entropy ``-(t*log(p) + (1-t)*log(1-p))`` of ``p = sigmoid(x)`` and its gradient become finite for every finite
+    ``x``.  It runs before gradients are taken, on floating-point data.  NaN gives NaN.  Results agree to rounding where the
+    written form neither overflows, underflows nor cancels.
     """
 
     stage = "symbol"
@@ -78,7 +78,7 @@ class Stable(PeepholePass):
 
 
 def is_real(x: Any) -> bool:
-    """Tell whether data are of floating point; types that are not known are taken to be."""
+    """Return whether data are floating-point, or of unknown type."""
     code = x._known.dtype(x._entries[0])
     return code in dtypes.FLOATS or code == dtypes.UNKNOWN
 
@@ -89,12 +89,12 @@ def _own(x: Any) -> bool:
 
 
 def is_sigmoid(x: Any) -> bool:
-    """Tell whether a value is ``sigmoid`` of something."""
+    """Return whether a value is a ``sigmoid``."""
     return x.op_name == "sigmoid" or (x.op_name == "Activation" and x.attrs["act_type"] == "sigmoid")
 
 
 def plus_one(x: Any) -> Any:
-    """Return ``a`` of ``a + 1``, or None."""
+    """Return ``a`` if a value is ``a + 1``, else None."""
     if x.op_name == "_plus_scalar" and x.attrs["scalar"] == 1:
         return x.inputs[0]
     if x.op_name in ("elemwise_add", "broadcast_add"):
@@ -105,7 +105,7 @@ def plus_one(x: Any) -> Any:
 
 
 def minus_from_one(x: Any) -> Any:
-    """Return ``a`` of ``1 - a``, or None."""
+    """Return ``a`` if a value is ``1 - a``, else None."""
     if x.op_name == "_rminus_scalar" and x.attrs["scalar"] == 1:
         return x.inputs[0]
     if x.op_name in ("elemwise_sub", "broadcast_sub"):

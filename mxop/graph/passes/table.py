@@ -1,4 +1,4 @@
-"""The table of passes: their order, which are on, and running them with the verifier behind each."""
+"""The table of passes: their order, which ones are on, and the function that runs and verifies them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..ir import Graph
 from ..verify import snapshot, verify, verify_arguments, verify_kept, verify_untouched
 from .base import STAGES, Pass
 
-#: What runs, in this order: pass classes, or instances.
+#: Pass classes or instances, in the order in which they run.
 _table: list[Any] = []
 _switched: dict[str, bool] = {}
 _listeners: list[Callable[[], None]] = []
@@ -23,7 +23,7 @@ _VARIABLES = {"mirror": "MXNET_BACKWARD_DO_MIRROR", "common_subexpressions": "MX
 
 
 def on_change(listener: Callable[[], None]) -> None:
-    """Call ``listener()`` whenever other passes run from now on: whoever keeps what passes made lets go of it."""
+    """Call ``listener()`` whenever the set of passes changes, so that caches of their results are cleared."""
     _listeners.append(listener)
 
 
@@ -33,21 +33,21 @@ def _changed() -> None:
 
 
 def register_pass(pass_: Any, *, before: str | None = None, after: str | None = None) -> Any:
-    """Add a pass to those that every executor runs; usable as a decorator.
+    """Add a pass to those that executors run; usable as a decorator.
 
     Parameters
     ----------
     pass_ : subclass (or instance) of Pass
         A class is instantiated for every run.  A pass of the same name and module is replaced.
     before, after : str, optional
-        Names of passes between which it goes; last of its stage by default.
+        Names of the passes that it runs before and after; by default it is the last of its stage.
 
     Raises
     ------
     OpValueError
-        When the name is taken, or `after` comes later than `before`.
+        If another module has a pass of this name, or `after` comes later than `before`.
     OpLookupError
-        For a name that no pass has.
+        If no pass has the name `before` or `after`.
     """
     if not isinstance(pass_, Pass) and not (isinstance(pass_, type) and issubclass(pass_, Pass)):
         raise OpTypeError(f"register_pass: expected a subclass or instance of mx.graph.Pass, got {pass_!r}")
@@ -55,7 +55,7 @@ def register_pass(pass_: Any, *, before: str | None = None, after: str | None = 
         raise OpValueError(f"pass {pass_.name!r}: stage={pass_.stage!r} is not one of {', '.join(STAGES)}")
     old = next((p for p in _table if p.name == pass_.name), None)
     if old is not None and module_of(old) != module_of(pass_):
-        raise OpValueError(f"there is a pass {pass_.name!r} already, of {module_of(old)}; choose another name")
+        raise OpValueError(f"register_pass: {module_of(old)} has a pass {pass_.name!r} already; choose another name")
     first, last = _place(pass_, before, after, [p for p in _table if p is not old])
     place = last if before is not None else first
     if old is not None:
@@ -72,7 +72,7 @@ def module_of(pass_: Any) -> str:
 
 
 def _place(pass_: Any, before: str | None, after: str | None, table: list[Any]) -> tuple[int, int]:
-    """Return the first and the last position at which a pass can go."""
+    """Return the first and the last possible position of a pass."""
     names = [p.name for p in table]
     for name in (before, after):
         if name is not None and name not in names:
@@ -92,7 +92,7 @@ def _place(pass_: Any, before: str | None, after: str | None, table: list[Any]) 
 
 
 def unregister_pass(name: str) -> None:
-    """Take a pass out of the table."""
+    """Remove a pass from the table."""
     found = _find(name)
     _table.remove(found)
     _switched.pop(name, None)
@@ -120,7 +120,7 @@ def _find(name: Any) -> Any:
 
 # ---- on and off -----------------------------------------------------------------------------------------------------
 class switch_passes:
-    """Turn passes on or off by name: for all executors made from now on, or within a ``with`` block.
+    """Turn passes on or off by name: for all executors made later, or within a ``with`` block.
 
     Parameters
     ----------
@@ -164,9 +164,9 @@ def selected(passes: Any = None, everything: bool = False) -> list[Any]:
     Parameters
     ----------
     passes : sequence of (str, Pass or subclass), or dict of str to bool, optional
-        Exactly these, in this order; or what differs from the usual.
+        Exactly these passes, in this order; or changes to the default.
     everything : bool
-        Whether the usual ones include those that are not automatic.
+        Whether the default includes passes that are not automatic.
     """
     if passes is None or isinstance(passes, Mapping):
         states = {**_environment(), **_switched, **(passes or {})}
@@ -188,12 +188,12 @@ def selected(passes: Any = None, everything: bool = False) -> list[Any]:
 # ---- running --------------------------------------------------------------------------------------------------------
 @collected_later()
 def run_passes(graph: Graph, known: Known, passes: Iterable[Any], check: bool = True) -> Graph:
-    """Run passes one after the other, with the verifier behind each.
+    """Run passes in order, and verify the graph after each.
 
     Raises
     ------
     MXNetError
-        Naming the pass: it failed, or what it made is no graph, or means something else.
+        With the name of a pass that failed, or whose result is not a graph or not equivalent.
     """
     verified: set = set()
     for p in passes:
@@ -226,18 +226,18 @@ def _run(pass_: Pass, graph: Graph, known: Known) -> Graph:
 
 
 def optimize(graph: Graph, known: Known, names: Sequence[Any] | None = None, check: bool = True) -> Graph:
-    """Run the passes of the graph's stage, or those that are named.
+    """Run the passes of stage ``'graph'``, or the named ones.
 
     Parameters
     ----------
     graph : Graph
         Without composites.
     known : Known
-        Its shapes and types.
+        Shapes and types of the graph.
     names : sequence of str, optional
-        Which passes; the usual ones by default.
+        Passes to run; by default those that are on.
     check : bool
-        Verify the graph after each.
+        Whether to verify the graph after each pass.
     """
     passes = selected(names)
     if names is None:
