@@ -201,7 +201,7 @@ def test_a_key_is_checked(drawn):
 def test_formulas_draw_by_inputs_alone():
     for wrong, message in (
         (lambda x: F.random(x + 1), "takes an input that holds a key"),
-        (lambda x: F.random(x) + x, "no number"),
+        (lambda x: F.random(x) + x, "not a number"),
     ):
         op = elementwise(wrong, name="_test_wrong_draw")
         try:
