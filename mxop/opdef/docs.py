@@ -25,8 +25,6 @@ def signature(op: Operator, symbol: bool = False) -> inspect.Signature:
             if n not in op.by_keyword
         ]
         kind = P.POSITIONAL_OR_KEYWORD
-        if not optional and any(not p.required for p in op.spec.params):
-            kind = P.POSITIONAL_OR_KEYWORD
     names = set(op.arguments)
     rows = [p for p in op.spec.params if p.name not in names]
     # a required parameter after an optional one can only be given by keyword
