@@ -55,17 +55,12 @@ _PROLOGUE = """\
 """
 
 #: Functions that have loops of their own by type, for some instruction sets (``mxop_wide.h``) or all (``mxop_math_gamma.h``).
-#: No larger formula holds them, for its numbers would be others; but some are right to the last bit in all of them.
+#: No larger formula holds them, for its numbers would be others.
 WIDE = {
-    "float": {"tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "cbrt", "exp",
-              "expm1", "log", "log1p", "log2", "log10", "pow", "sigmoid", "log_sigmoid", "softplus", "erf", "normcdf", "gelu",
-              "sin", "cos", "rsqrt", "softsign", "gammaln", "digamma", "sqrt", "div", "reciprocal", "rint",
-              "round"},
-    "double": {"arccos", "tanh", "cosh", "arcsinh", "cbrt", "exp", "log", "log1p", "log2", "log10", "pow", "rsqrt", "sqrt",
-               "gamma", "gammaln", "digamma", "div", "reciprocal", "rint", "round"},
+    "float": {"tan", "arcsin", "arccos", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "cbrt", "expm1", "log",
+              "log1p", "log2", "log10", "pow", "normcdf", "gelu", "gammaln", "digamma"},
+    "double": {"arcsinh", "cbrt", "log", "log1p", "log2", "log10", "pow", "gamma", "gammaln", "digamma"},
 }  # fmt: skip
-#: Those of them that are right to the last bit.
-_EXACT = {"sqrt", "div", "reciprocal", "rint", "round"}
 
 
 def _leaf(kind: str, index: int) -> Expr:
@@ -127,7 +122,7 @@ def _apart(root: Expr) -> Expr:
 def _whole(root: Expr) -> bool:
     """Tell whether a formula is worth a loop of its own."""
     calls = [n for n in walk([root]) if n.kind == CALL]
-    apart = {*WIDE["float"], *WIDE["double"], *DRAWS} - _EXACT
+    apart = {*WIDE["float"], *WIDE["double"], *DRAWS}
     special = any(TABLE[n.label].guard == "range" or n.label in apart for n in calls)
     return 2 <= len(calls) <= MAX_CALLS and not special
 
@@ -165,18 +160,14 @@ def _loop(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: 
                  "    const void *MX_RESTRICT b_, const void *MX_RESTRICT c_, const void *MX_RESTRICT s_)", "{"]  # fmt: skip
     before, body = _body(function, ctype, root, operands, scalars)
     text = [*before, *signature, *head, *body, "}", ""]
-    below = root.args[0] if root.args[0].kind == CALL and len(root.args) == 1 else None
-    leaves = root.args if below is None else below.args
-    by_number = root.label != "div" or [a.kind == INPUT for a in leaves] == [True, False]
-    if root.label in WIDE.get(ctype, ()) and by_number and all(a.kind != CALL for a in leaves):
-        label = f"{root.label}_{below.label}" if below is not None else root.label
-        wide = f"MX_WIDE_{label}_{next(s for c, s, _ in COMPUTE if c == ctype)}"
-        call = _wide(ctype, root, leaves, operands, scalars, wide)
+    if root.label in WIDE.get(ctype, ()) and all(a.kind != CALL for a in root.args):
+        wide = f"MX_WIDE_{root.label}_{next(s for c, s, _ in COMPUTE if c == ctype)}"
+        call = _wide(ctype, root, operands, scalars, wide)
         text = [f"#ifdef {wide}", *signature, *head, *call, "}", "#else", *text, f"#endif /* {wide} */", ""]
     return "\n".join(text)
 
 
-def _wide(ctype: str, root: Expr, leaves, operands: list[Expr], scalars: list[Expr], name: str) -> list[str]:
+def _wide(ctype: str, root: Expr, operands: list[Expr], scalars: list[Expr], name: str) -> list[str]:
     """Write the call of a loop that is not generated; of two operands, each has a stride, 0 where it is a scalar."""
     places = {o: f"x{i}" for i, o in enumerate(operands)} | {s: f"&s{i}" for i, s in enumerate(scalars)}
     known = []
@@ -184,11 +175,9 @@ def _wide(ctype: str, root: Expr, leaves, operands: list[Expr], scalars: list[Ex
         known = _power_by(
             ctype, next(s for c, s, _ in COMPUTE if c == ctype), root, {k: v.lstrip("&") for k, v in places.items()}
         )
-    if root.label == "div":
-        return [f"    {name}(n, o, x0, s0);"]
-    if len(leaves) == 1:
-        return [*known, f"    {name}(n, o, {places[leaves[0]]});"]
-    return [*known, f"    {name}(n, o, " + ", ".join(f"{places[a]}, {int(a.kind == INPUT)}" for a in leaves) + ");"]
+    if len(root.args) == 1:
+        return [*known, f"    {name}(n, o, {places[root.args[0]]});"]
+    return [*known, f"    {name}(n, o, " + ", ".join(f"{places[a]}, {int(a.kind == INPUT)}" for a in root.args) + ");"]
 
 
 def _body(

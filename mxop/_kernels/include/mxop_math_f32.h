@@ -45,7 +45,7 @@ MX_INLINE float mx_round_f32(float x)
 MX_INLINE float mx_rint_f32(float x)
 {
     float c = ceilf(x);
-    return c - x >= 0.5f ? floorf(x) : c;
+    return c - (c - x >= 0.5f ? 1.0f : 0.0f);
 }
 
 /* ---- float kernels -------------------------------------------------------------- */
@@ -185,7 +185,7 @@ MX_INLINE float mx_cbrt_f32(float x)
 #define MX_TRIG_LIMIT_F32 524288.0f
 
 /* a = n pi/2 + r + e, *bits with n in its low bits.  With FMA: pi/2 in three
- * floats; a - n A is exact and its difference from n B is kept in two parts.
+ * floats; a - n A is exact, and so is what its difference from n B loses.
  * Without: the same in double, where n A needs no rounding. */
 MX_INLINE float mxi_trig_reduce(float a, float *e, uint32_t *bits)
 {
@@ -193,13 +193,9 @@ MX_INLINE float mxi_trig_reduce(float a, float *e, uint32_t *bits)
     float n = t - MX_ROUND_F32;
     *bits = mx_f32_bits(t);
 #if MX_HAVE_FMA
-    const float A = 0x1.921fb6p+0f, B = -0x1.777a5cp-25f, C = -0x1.ee59dap-50f;
-    float u = MX_FMAF(n, -A, a);
-    float w = n * B;
-    float r = u - w;
-    float v = r - u;
-    float lost = (u - (r - v)) - (w + v);
-    *e = MX_FMAF(n, -C, lost - MX_FMAF(n, B, -w));
+    const float A = 0x1.921fb4p+0f, B = 0x1.4442d2p-24f, C = -0x1.ee59dap-50f;
+    float from = MX_FMAF(n, -A, a), r = from - n * B;
+    *e = MX_FMAF(n, -C, -MX_FMAF(n, B, r - from));
     return r;
 #else
     double d = ((double)a - (double)n * 0x1.921fb544p0) - (double)n * 0x1.0b4611a626331p-34;

@@ -252,8 +252,19 @@ MX_INLINE double mxi_normal(double x)
 MX_INLINE float mx_normcdf_f32(float x) { return (float)mxi_normal((double)x); }
 MX_INLINE float mx_gelu_f32(float x) { return (float)((double)x * mxi_normal((double)x)); }
 
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_softsign_f32(float x) { return (float)((double)x / (1.0 + fabs((double)x))); }
+/* x over 1 + |x|, and what that sum lost; NaN at infinity.  ULP 0.51 / 0.51 */
+MX_INLINE float mx_softsign_f32(float x)
+{
+#if MX_HAVE_FMA
+    float a = fabsf(x);
+    a = a > 0x1p30f ? 0x1p30f : a;
+    float d = 1.0f + a, b = d - 1.0f, lost = (1.0f - (d - b)) + (a - b), over = 1.0f / d, q = a * over;
+    q = MX_FMAF(MX_FMAF(-q, lost, MX_FMAF(-q, d, a)), over, q);
+    return copysignf(q + (x - x), x);
+#else
+    return (float)((double)x / (1.0 + fabs((double)x)));
+#endif
+}
 
 /* x P(w), w = -log(1 - x^2), below w = 6; x P(sqrt w) above.  ULP 0.51 / 0.51 */
 MX_INLINE float mx_erfinv_f32(float x)

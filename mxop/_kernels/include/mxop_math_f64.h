@@ -228,7 +228,7 @@ MX_INLINE double mx_round_f64(double x)
 MX_INLINE double mx_rint_f64(double x)
 {
     double c = ceil(x);
-    return c - x >= 0.5 ? floor(x) : c;
+    return c - (c - x >= 0.5 ? 1.0 : 0.0);
 }
 MX_INLINE double mx_isnan_f64(double x) { return x != x ? 1.0 : 0.0; }
 MX_INLINE double mx_isinf_f64(double x) { return fabs(x) == (double)INFINITY ? 1.0 : 0.0; }
