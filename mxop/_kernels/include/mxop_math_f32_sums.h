@@ -1,5 +1,5 @@
 /* mxop_math_f32_sums.h - float32 functions that compute in float, as sums of two parts where one is not enough, which takes
- * half the time of double.  They need exact products, so without FMA they compute in double.  Included by mxop_math.h.
+ * half the time of double.  They need exact products, so without FMA they are those of double.  Included by mxop_math.h.
  * ULP 1.0 at most; in double 0.51. */
 #ifndef MXOP_MATH_F32_SUMS_H
 #define MXOP_MATH_F32_SUMS_H
@@ -169,71 +169,20 @@ MX_INLINE float mx_arctan_f32(float x)
 
 #else
 
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_expm1_f32(float x)
-{
-    return copysignf((float)mxi_expm1((double)mxi_clamp(x, 104.0f)), x);
-}
-
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_log2_fast_f32(float x) { return (float)mxi_log2((double)x); }
-MX_INLINE float mx_log10_fast_f32(float x) { return (float)(mxi_log2((double)x) * 0.30102999566398120); }
-MX_INLINE float mx_log2_f32(float x) { return mxi_log_edges(x, (float)mxi_log2((double)x)); }
-MX_INLINE float mx_log10_f32(float x)
-{
-    return mxi_log_edges(x, (float)(mxi_log2((double)x) * 0.30102999566398120));
-}
-MX_INLINE float mx_log1p_fast_f32(float x) { return copysignf((float)mxi_log1p((double)x), x); }
-MX_INLINE float mx_log1p_f32(float x)
-{
-    float y = (float)mxi_log1p((double)x);
-    y = x < MX_INF_F32 ? y : x;
-    y = x == -1.0f ? -MX_INF_F32 : y;
-    y = x == 0.0f ? x : y;
-    return x < -1.0f ? MX_NAN_F32 : y;
-}
-
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_sinh_f32(float x)
-{
-    float a = fabsf(x);
-    float c = a > 100.0f ? 100.0f : a;
-    double q = mxi_expm1((double)c);
-    return copysignf((float)(0.5 * (q + q / (q + 1.0))), x);
-}
-MX_INLINE float mx_cosh_f32(float x)
-{
-    float a = fabsf(x);
-    float c = a > 100.0f ? 100.0f : a;
-    double q = mxi_exp((double)c);
-    return (float)(0.5 * q + 0.5 / q);
-}
-
-/* asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)) above 1/2; beyond 1 the root is NaN.  ULP 0.51 / 0.51 */
-MX_INLINE float mx_arcsin_f32(float x)
-{
-    double a = fabs((double)x);
-    double z = a > 0.5 ? 0.5 - 0.5 * a : a * a;
-    double s = a > 0.5 ? sqrt(z) : a;
-    double p = mxi_asin_poly(s, z);
-    return copysignf((float)(a > 0.5 ? MX_PI / 2 - 2.0 * p : p), x);
-}
-MX_INLINE float mx_arccos_f32(float x)
-{
-    double a = fabs((double)x);
-    double z = a > 0.5 ? 0.5 - 0.5 * a : a * a;
-    double s = a > 0.5 ? sqrt(z) : a;
-    double p = mxi_asin_poly(s, z);
-    double far = x < 0.0f ? MX_PI - 2.0 * p : 2.0 * p;
-    double near = x < 0.0f ? MX_PI / 2 + p : MX_PI / 2 - p;
-    return (float)(a > 0.5 ? far : near);
-}
-
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_arctan_f32(float x)
-{
-    return copysignf((float)mxi_atan_ratio(fabs((double)x), 1.0), x);
-}
+/* ULP 0.51 */
+#define MXI_THROUGH_F64(name) MX_INLINE float mx_##name##_f32(float x) { return (float)mx_##name##_f64((double)x); }
+MXI_THROUGH_F64(expm1)
+MXI_THROUGH_F64(log1p)
+MX_INLINE float mx_log1p_fast_f32(float x) { return (float)mx_log1p_fast_f64((double)x); }
+MXI_THROUGH_F64(log2)
+MX_INLINE float mx_log2_fast_f32(float x) { return (float)mx_log2_fast_f64((double)x); }
+MXI_THROUGH_F64(log10)
+MX_INLINE float mx_log10_fast_f32(float x) { return (float)mx_log10_fast_f64((double)x); }
+MXI_THROUGH_F64(sinh)
+MXI_THROUGH_F64(cosh)
+MXI_THROUGH_F64(arcsin)
+MXI_THROUGH_F64(arccos)
+MXI_THROUGH_F64(arctan)
 
 #endif
 

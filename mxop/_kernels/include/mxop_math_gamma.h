@@ -343,7 +343,6 @@ MX_INLINE float mx_gamma_f32(float x)
     back = (d < 0.0) & (f == 0.0) ? (double)NAN : back;
     return (float)(d < 0.5 ? back : g);
 }
-MX_INLINE float mx_gamma_fast_f32(float x) { return mx_gamma_f32(x); }
 /* By reflection `below` 0; next to the roots 1 and 2 a polynomial.  ULP 0.52 */
 MX_INLINE float mx_gammaln_fast_f32(float x, int below)
 {
