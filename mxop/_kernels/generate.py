@@ -57,8 +57,8 @@ _PROLOGUE = """\
 #: Functions that have loops of their own by type, for some instruction sets (``mxop_wide.h``) or all (``mxop_math_gamma.h``).
 #: No larger formula holds them, for its numbers would be others.
 WIDE = {
-    "float": {"tan", "arcsin", "arccos", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "cbrt", "expm1", "log",
-              "log1p", "log2", "log10", "pow", "normcdf", "gelu", "gammaln", "digamma"},
+    "float": {"tan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "cbrt", "expm1", "log", "log1p", "log2", "log10", "pow",
+              "normcdf", "gelu", "gammaln", "digamma"},
     "double": {"arcsinh", "cbrt", "log", "log1p", "log2", "log10", "pow", "gamma", "gammaln", "digamma"},
 }  # fmt: skip
 

@@ -118,37 +118,34 @@ MX_INLINE float mx_cosh_f32(float x)
 /* asin(s) - s for 0 <= s <= 1/2, z = s^2 */
 MX_INLINE float mxi_arcsin_rest_f32(float s, float z)
 {
-    return s * z * MX_PF6(z, 1.666665971e-01f, 7.500521094e-02f, 4.451363161e-02f, 3.183611855e-02f, 1.432883646e-02f,
-                          3.767378256e-02f);
+    return s * z * MX_PF5(z, 1.666667241e-01f, 7.498855073e-02f, 4.500138007e-02f, 2.655454217e-02f, 3.808502356e-02f);
 }
-/* asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)) above 1/2, the root with its error; beyond 1 it is NaN. */
+/* What a root, from 0 to 1/2, lacks: for that, a rough inverse by its exponent is enough. */
+MX_INLINE float mxi_root_error_f32(float root, float w)
+{
+    return MX_FMAF(-root, root, w) * (0.5f * mx_bits_f32(0x7ef311c3u - mx_f32_bits(root)));
+}
+/* asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)) above 1/2, the root with its error; beyond 1 it is NaN.  The smaller of a and the root
+ * is wanted: a choice by a comparison with 1/2 makes compilers compute the polynomial for each. */
 MX_INLINE float mx_arcsin_f32(float x)
 {
-    float a = fabsf(x);
+    float a = fabsf(x), w = MX_FMAF(-0.5f, a, 0.5f), root = sqrtf(w), z = a * a;
     int far = a > 0.5f;
-    float z = far ? 0.5f - 0.5f * a : a * a;
-    float root = sqrtf(z), e = MX_FMAF(-root, root, z) / (root + root + 1e-30f);
-    float s = far ? root : a;
-    float q = mxi_arcsin_rest_f32(s, z);
-    float v = MXI_HALF_PI_HI - (s + s), lost = (MXI_HALF_PI_HI - v) - (s + s);
-    return copysignf(far ? v - ((q + q) - (lost + MXI_HALF_PI_LO - (e + e))) : s + q, x);
+    float q = mxi_arcsin_rest_f32(a < root ? a : root, z < w ? z : w), rest = q + mxi_root_error_f32(root, w);
+    float v = MX_FMAF(-2.0f, root, MXI_HALF_PI_HI), lost = MX_FMAF(-2.0f, root, MXI_HALF_PI_HI - v) + MXI_HALF_PI_LO;
+    return copysignf(far ? v + MX_FMAF(-2.0f, rest, lost) : a + q, x);
 }
-/* pi/2 - asin(x); for |x| > 1/2, 2 asin(root), or pi less that */
+/* turns pi/2 + k (s + q), k = -1, or 2 beyond 1/2, and turned with x. */
 MX_INLINE float mx_arccos_f32(float x)
 {
-    float a = fabsf(x);
+    float a = fabsf(x), w = MX_FMAF(-0.5f, a, 0.5f), root = sqrtf(w), s = a < root ? a : root, z = a * a;
     int far = a > 0.5f;
-    float z = far ? 0.5f - 0.5f * a : a * a;
-    float root = sqrtf(z), e = MX_FMAF(-root, root, z) / (root + root + 1e-30f);
-    float s = far ? root : a;
-    float q = mxi_arcsin_rest_f32(s, z);
-    float m = far ? s + s : s, r = far ? (q + e) + (q + e) : q;
-    uint32_t sign = (mx_f32_bits(x) & 0x80000000u) ^ (far ? 0x80000000u : 0u);
-    m = mx_bits_f32(mx_f32_bits(m) ^ sign);
-    r = mx_bits_f32(mx_f32_bits(r) ^ sign);
-    float turns = far ? (x < 0.0f ? 2.0f : 0.0f) : 1.0f;
-    float base = turns * MXI_HALF_PI_HI, v = base - m, lost = (base - v) - m;
-    return v - (r - (lost + turns * MXI_HALF_PI_LO));
+    float q = mxi_arcsin_rest_f32(s, z < w ? z : w), k = copysignf(far ? 2.0f : 1.0f, x);
+    q += far ? mxi_root_error_f32(root, w) : 0.0f;
+    k = far ? k : -k;
+    float turns = far ? MX_FMAF(-0.5f, k, 1.0f) : 1.0f, base = turns * MXI_HALF_PI_HI;
+    float v = MX_FMAF(s, k, base), lost = MX_FMAF(s, k, base - v);
+    return v + MX_FMAF(q, k, MX_FMAF(turns, MXI_HALF_PI_LO, lost));
 }
 
 /* pi/2 - atan(1 / a) above 1, the quotient with its error, whose slope is 1/2 where it counts */
@@ -167,6 +164,22 @@ MX_INLINE float mx_arctan_f32(float x)
     return copysignf(far ? v - (q - (lost + MXI_HALF_PI_LO - 0.5f * e)) : t + q, x);
 }
 
+/* As in double, but k = 0 up to 1/4; numerator and denominator of s are made of a or, above 1/2, of a - 1, which is exact. */
+MX_INLINE float mx_arctanh_f32(float x)
+{
+    float a = fabsf(x), u = 1.0f - a;
+    uint32_t less = (mx_f32_bits(u * MX_PF3(u, 0.5f, 0.25f, 0.25f)) - 0x3f1f0000u + 0x40000000u) >> 23;     /* 128 - k */
+    float k = (float)(int32_t)(128u - less), p = mx_bits_f32((255u - less) << 23), up = 1.0f + p, down = 1.0f - p;
+    int far = a > 0.5f;
+    float from = far ? -u : a;
+    float s = MX_FMAF(from, up, far ? 2.0f : down) / MX_FMAF(from, down, far ? 2.0f : up), z = s * s;
+    float q = MX_PF4(z, 3.333321e-01f, 2.0010717e-01f, 1.4001541e-01f, 1.4003274e-01f);
+    float hi = k * 0.3465728759765625f, sum = hi + s;
+    float y = sum + ((s - (sum - hi)) + MX_FMAF(k, 0.71430341e-6f, s * z * q));
+    y = a == 1.0f ? MX_INF_F32 : y;
+    return copysignf(a <= 1.0f ? y : MX_NAN_F32, x);
+}
+
 #else
 
 /* ULP 0.51 */
@@ -183,6 +196,7 @@ MXI_THROUGH_F64(cosh)
 MXI_THROUGH_F64(arcsin)
 MXI_THROUGH_F64(arccos)
 MXI_THROUGH_F64(arctan)
+MXI_THROUGH_F64(arctanh)
 
 #endif
 

@@ -115,12 +115,6 @@ MX_INLINE float mx_arccosh_f32(float x)
     y = x < MX_INF_F32 ? y : x;
     return x < 1.0f ? MX_NAN_F32 : y;
 }
-MX_INLINE float mx_arctanh_f32(float x)
-{
-    float a = fabsf(x), y = copysignf((float)(0.5 * mxi_log1p(2.0 * a / (1.0 - a))), x);
-    y = a == 1.0f ? copysignf(MX_INF_F32, x) : y;
-    return a <= 1.0f ? y : MX_NAN_F32;
-}
 
 /* 1 / sqrt(x); with FMA the rounding errors of the root and of the division are
  * taken out again by one Newton step whose residual is exact.  ULP 0.51 / 0.51 */

@@ -97,21 +97,17 @@ MX_INLINE double mxi_arcsin_rest(double s, double z)
 /* asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)) above 1/2; beyond 1 the root is NaN. */
 MX_INLINE double mx_arcsin_f64(double x)
 {
-    double a = fabs(x);
+    double a = fabs(x), w = 0.5 - 0.5 * a, root = sqrt(w), s = a < root ? a : root, z = a * a;
+    double q = mxi_arcsin_rest(s, z < w ? z : w);
     int far = a > 0.5;
-    double z = far ? 0.5 - 0.5 * a : a * a;
-    double s = far ? sqrt(z) : a;
-    double q = mxi_arcsin_rest(s, z);
     double v = 0.5 * MXI_PI_HI - (s + s), lost = (0.5 * MXI_PI_HI - v) - (s + s);
     return copysign(far ? v - ((q + q) - (0.5 * MXI_PI_LO + lost)) : s + q, x);
 }
 MX_INLINE double mx_arccos_f64(double x)
 {
-    double a = fabs(x);
+    double a = fabs(x), w = 0.5 - 0.5 * a, root = sqrt(w), s = a < root ? a : root, z = a * a;
+    double q = mxi_arcsin_rest(s, z < w ? z : w);
     int far = a > 0.5;
-    double z = far ? 0.5 - 0.5 * a : a * a;
-    double s = far ? sqrt(z) : a;
-    double q = mxi_arcsin_rest(s, z);
     double y = far ? 2.0 * (s + q) : (0.5 * MXI_PI_HI - s) - (q - 0.5 * MXI_PI_LO);
     return x < 0.0 ? (MXI_PI_HI - y) + MXI_PI_LO : y;
 }

@@ -155,24 +155,6 @@ MX_INLINE mxw_real mxw_arccosh(mxw_real x)
     y = mxw_where(other, mxw_log_twice(x), y);
     return mxw_where(mxw_less(one, x), y, mxw_where(mxw_equal(x, one), mxw_all(0.0f), mxw_all(MX_NAN_F32)));
 }
-/* 1/2 log(2^k (1 + s) / (1 - s)) = k log(2) / 2 + atanh(s); k from a rough quotient, 0 below 1/4, where s is a.  The quotient
- * s of (1 + a) - 2^k (1 - a) is made of a or, above 1/2, of 1 - a, which are exact. */
-MX_INLINE mxw_real mxw_arctanh(mxw_real x)
-{
-    mxw_real one = mxw_all(1.0f), a = mxw_abs(x), less = mxw_sub(one, a);
-    mxw_real k = mxw_exponent(mxw_mul(mxw_fma(a, mxw_all(1.2f), mxw_all(1.2f)), mxw_rcp14(less)));
-    mxw_real p = mxw_scaled(one, k), up = mxw_add(one, p), down = mxw_sub(one, p);
-    mxw_mask far = mxw_less(mxw_all(0.5f), a);
-    mxw_real from = mxw_where(far, mxw_sub(a, one), a), two = mxw_all(2.0f);
-    mxw_real s = mxw_div(mxw_fma(from, up, mxw_where(far, two, down)), mxw_fma(from, down, mxw_where(far, two, up)));
-    mxw_real z = mxw_mul(s, s);
-    mxw_real q = mxw_fma(z, mxw_all(1.4003274e-01f), mxw_all(1.4001541e-01f));
-    q = mxw_fma(z, mxw_fma(z, q, mxw_all(2.0010717e-01f)), mxw_all(3.333321e-01f));
-    mxw_real hi = mxw_mul(k, mxw_all(0.3465728759765625f)), t = mxw_add(hi, s);
-    mxw_real low = mxw_fma(k, mxw_all(0.71430341e-6f), mxw_mul(mxw_mul(s, z), q));
-    mxw_real y = mxw_add(t, mxw_add(mxw_sub(s, mxw_sub(t, hi)), low));
-    return mxw_with_sign(mxw_but_for(y, less, 0x03030522u), x);       /* inf at 1, NaN beyond */
-}
 
 /* ---- sines and tangents ------------------------------------------------------------------------------------------ */
 
@@ -207,42 +189,6 @@ MX_INLINE mxw_real mxw_tan(mxw_real x)
     y = mxw_where(mxw_i_any(i, mxw_i_all(16)), turned, y);
     if (!mxw_i_any_other(i, 0x4b400000u, 0xffe00000u)) return y;
     return mxw_one_by_one(mx_tan_f32, x, y, mxw_i_any(mxw_i_sub(i, mxw_i_all(0x4b400000u)), mxw_i_all(0xffe00000u)));
-}
-
-/* A root as a sum: a rough one, of 14 bits, and what it lacks, by one step of Newton's.  The root of the processor takes longer. */
-MX_INLINE mxw_real mxw_root_with_error(mxw_real z, mxw_real *e)
-{
-    mxw_real over = mxw_rsqrt14(mxw_add(mxw_all(0x1p-100f), z)), r = mxw_mul(z, over);
-    *e = mxw_mul(mxw_fnma(r, r, z), mxw_mul(mxw_all(0.5f), over));
-    return r;
-}
-MX_INLINE mxw_real mxw_arcsin_rest(mxw_real s, mxw_real z)
-{
-    mxw_real p = mxw_cubic(z, 7.498855073e-02f, 4.500138007e-02f, 2.655454217e-02f, 3.808502356e-02f);
-    return mxw_mul(mxw_mul(s, z), mxw_fma(z, p, mxw_all(1.666667241e-01f)));
-}
-MX_INLINE mxw_real mxw_arcsin(mxw_real x)
-{
-    mxw_real a = mxw_abs(x), half = mxw_all(0.5f), hi = mxw_all(MXI_HALF_PI_HI), e;
-    mxw_mask far = mxw_less(half, a);
-    mxw_real z = mxw_where(far, mxw_fnma(half, a, half), mxw_mul(a, a)), root = mxw_root_with_error(z, &e);
-    mxw_real q = mxw_arcsin_rest(mxw_where(far, mxw_add(root, e), a), z), two = mxw_add(root, root);
-    mxw_real v = mxw_sub(hi, two), lost = mxw_sub(mxw_sub(hi, v), two), rest = mxw_add(q, e);
-    lost = mxw_sub(mxw_add(lost, mxw_all(MXI_HALF_PI_LO)), mxw_add(rest, rest));
-    return mxw_with_sign(mxw_where(far, mxw_add(v, lost), mxw_add(a, q)), x);
-}
-/* turns pi/2 + k (s + q), k = -1, or 2 beyond 1/2, and turned with x. */
-MX_INLINE mxw_real mxw_arccos(mxw_real x)
-{
-    mxw_real a = mxw_abs(x), half = mxw_all(0.5f), one = mxw_all(1.0f), e;
-    mxw_mask far = mxw_less(half, a);
-    mxw_real z = mxw_where(far, mxw_fnma(half, a, half), mxw_mul(a, a)), root = mxw_root_with_error(z, &e);
-    mxw_real s = mxw_where(far, root, a);
-    mxw_real rest = mxw_arcsin_rest(mxw_where(far, mxw_add(root, e), a), z), q = mxw_where(far, mxw_add(rest, e), rest);
-    mxw_real k = mxw_turned(mxw_where(far, mxw_all(2.0f), mxw_all(-1.0f)), mxw_bits(x));
-    mxw_real turns = mxw_where(far, mxw_fnma(half, k, one), one);
-    mxw_real base = mxw_mul(turns, mxw_all(MXI_HALF_PI_HI)), v = mxw_fma(s, k, base), lost = mxw_fma(s, k, mxw_sub(base, v));
-    return mxw_add(v, mxw_fma(q, k, mxw_fma(turns, mxw_all(MXI_HALF_PI_LO), lost)));
 }
 
 /* ---- exponentials ------------------------------------------------------------------------------------------------ */
@@ -425,14 +371,8 @@ MXW_LOOP_1(mxw, float, arcsinh)
 #define MX_WIDE_arcsinh_f32 mxw_arcsinh_loop
 MXW_LOOP_1(mxw, float, arccosh)
 #define MX_WIDE_arccosh_f32 mxw_arccosh_loop
-MXW_LOOP_1(mxw, float, arctanh)
-#define MX_WIDE_arctanh_f32 mxw_arctanh_loop
 MXW_LOOP_1(mxw, float, tan)
 #define MX_WIDE_tan_f32 mxw_tan_loop
-MXW_LOOP_1(mxw, float, arcsin)
-#define MX_WIDE_arcsin_f32 mxw_arcsin_loop
-MXW_LOOP_1(mxw, float, arccos)
-#define MX_WIDE_arccos_f32 mxw_arccos_loop
 MXW_LOOP_2(mxw, float, pow)
 #define MX_WIDE_pow_f32 mxw_pow_loop
 MXW_LOOP_1(mxw, float, expm1)

@@ -19,7 +19,6 @@ MXW_OF(MXW_R, all, (MXW_T x), MXW_P(set1)(x))
 MXW_2(add, MXW_P(add)(a.v[u], b.v[u]))
 MXW_2(sub, MXW_P(sub)(a.v[u], b.v[u]))
 MXW_2(mul, MXW_P(mul)(a.v[u], b.v[u]))
-MXW_2(div, MXW_P(div)(a.v[u], b.v[u]))
 MXW_3(fma, MXW_P(fmadd)(a.v[u], b.v[u], c.v[u]))             /* a b + c */
 MXW_3(fnma, MXW_P(fnmadd)(a.v[u], b.v[u], c.v[u]))           /* c - a b */
 MXW_3(fms, MXW_P(fmsub)(a.v[u], b.v[u], c.v[u]))             /* a b - c */
@@ -50,9 +49,8 @@ MXW_OF(MXW_I, i_max, (MXW_I a, MXW_I b), MXW_E(max)(a.v[u], b.v[u]))
 MXW_OF(MXW_I, i_nearest, (MXW_R a), MXW_CVT(a.v[u]))
 MXW_OF(MXW_I, i_left, (MXW_I a, unsigned n), MXW_E(slli)(a.v[u], n))
 MXW_OF(MXW_I, i_right, (MXW_I a, unsigned n), MXW_E(srli)(a.v[u], n))
-/* a with the sign of b; a with its sign changed where that bit is set in b */
+/* a with the sign of b */
 MXW_2(with_sign, MXW_FROM_BITS(MXW_E(ternarylogic)(MXW_SET1(~MXW_TOP), MXW_TO_BITS(a.v[u]), MXW_TO_BITS(b.v[u]), 0xca)))
-MXW_OF(MXW_R, turned, (MXW_R a, MXW_I b), MXW_FROM_BITS(MXW_E(ternarylogic)(MXW_SET1(MXW_TOP), MXW_TO_BITS(a.v[u]), b.v[u], 0x6c)))
 
 /* ---- choices ----------------------------------------------------------------------------------------------------- */
 MXW_OF(MXW_M, less, (MXW_R a, MXW_R b), MXW_P_MASK(cmp)(a.v[u], b.v[u], _CMP_LT_OQ))
