@@ -54,13 +54,14 @@ _PROLOGUE = """\
 #include "mxop_wide.h"
 """
 
-#: Functions that have loops of their own by type, for some instruction sets (``mxop_wide.h``) or all (``mxop_math_gamma.h``).
-#: No larger formula holds them, for its numbers would be others.
+#: Functions that have loops of their own by type, with AVX-512 (``mxop_wide.h``) or always (``mxop_math_gamma.h``).  No larger
+#: formula holds them, for its numbers would be others.
 WIDE = {
     "float": {"tan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "cbrt", "expm1", "log", "log1p", "log2", "log10", "pow",
-              "normcdf", "gelu", "gammaln", "digamma"},
-    "double": {"arcsinh", "cbrt", "log", "log1p", "log2", "log10", "pow", "gamma", "gammaln", "digamma"},
+              "normcdf", "gelu"},
+    "double": {"arcsinh", "cbrt", "log", "log1p", "log2", "log10", "pow"},
 }  # fmt: skip
+ALONE = {"float": {"gammaln", "digamma"}, "double": {"gamma", "gammaln", "digamma"}}
 
 
 def _leaf(kind: str, index: int) -> Expr:
@@ -122,7 +123,7 @@ def _apart(root: Expr) -> Expr:
 def _whole(root: Expr) -> bool:
     """Tell whether a formula is worth a loop of its own."""
     calls = [n for n in walk([root]) if n.kind == CALL]
-    apart = {*WIDE["float"], *WIDE["double"], *DRAWS}
+    apart = set.union(*WIDE.values(), *ALONE.values(), DRAWS)
     special = any(TABLE[n.label].guard == "range" or n.label in apart for n in calls)
     return 2 <= len(calls) <= MAX_CALLS and not special
 
@@ -158,17 +159,20 @@ def _loop(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: 
     head.append("    " + " ".join(unused))
     signature = [f"static void {function}(ptrdiff_t n, void *MX_RESTRICT o_, const void *MX_RESTRICT a_,",
                  "    const void *MX_RESTRICT b_, const void *MX_RESTRICT c_, const void *MX_RESTRICT s_)", "{"]  # fmt: skip
+    if root.label in ALONE.get(ctype, ()):
+        loop = f"mx_{root.label}_loop_{next(s for c, s, _ in COMPUTE if c == ctype)}"
+        return "\n".join([*signature, *head, f"    {loop}(n, o, x0);", "}", ""])
     before, body = _body(function, ctype, root, operands, scalars)
     text = [*before, *signature, *head, *body, "}", ""]
     if root.label in WIDE.get(ctype, ()) and all(a.kind != CALL for a in root.args):
-        wide = f"MX_WIDE_{root.label}_{next(s for c, s, _ in COMPUTE if c == ctype)}"
-        call = _wide(ctype, root, operands, scalars, wide)
-        text = [f"#ifdef {wide}", *signature, *head, *call, "}", "#else", *text, f"#endif /* {wide} */", ""]
+        call = _wide(ctype, root, operands, scalars)
+        text = ["#ifdef MX_WIDE", *signature, *head, *call, "}", "#else", *text, "#endif /* MX_WIDE */", ""]
     return "\n".join(text)
 
 
-def _wide(ctype: str, root: Expr, operands: list[Expr], scalars: list[Expr], name: str) -> list[str]:
-    """Write the call of a loop that is not generated; of two operands, each has a stride, 0 where it is a scalar."""
+def _wide(ctype: str, root: Expr, operands: list[Expr], scalars: list[Expr]) -> list[str]:
+    """Write the call of a loop of AVX-512; of two operands, each has a stride, 0 where it is a scalar."""
+    name = f"{'mxw' if ctype == 'float' else 'mxd'}_{root.label}_loop"
     places = {o: f"x{i}" for i, o in enumerate(operands)} | {s: f"&s{i}" for i, s in enumerate(scalars)}
     known = []
     if root.label == "pow":

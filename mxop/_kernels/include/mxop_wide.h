@@ -1,9 +1,9 @@
 /* mxop_wide.h - loops for functions of arrays in the instructions of AVX-512, where those do what the text of mxop_math.h
- * takes several for: tables in registers, exponents and mantissas apart, scaling without overflow.  A function is here only where
- * it takes more than a NumPy of the same instructions otherwise.
+ * takes several for: tables in registers, exponents and mantissas apart, scaling without overflow.  Functions are here whose text
+ * the compiler makes slower loops of than NumPy has.
  *
- * Whoever has MX_WIDE_<function>_<type> takes these loops; the generated ones follow the text.  Formulas of several
- * functions do not hold them (`WIDE` in generate.py), so a number does not depend on the formula around it.
+ * `WIDE` in generate.py lists the loops that are taken.  Formulas of several functions do not hold them, so a number does not
+ * depend on the formula around it.
  *
  * A function is written for `mxw_real` or `mxd_real`, a few vectors side by side: the processor looks ahead no further than
  * one or two hundred operations, and each of these chains is that long.  The tail of an array takes the same vectors under a

@@ -352,34 +352,19 @@ MX_INLINE mxw_real mxw_gelu(mxw_real x)
 }
 
 MXW_LOOP_1(mxw, float, tanh)
-#define MX_WIDE_tanh_f32 mxw_tanh_loop
 MXW_LOOP_1(mxw, float, normcdf)
-#define MX_WIDE_normcdf_f32 mxw_normcdf_loop
 MXW_LOOP_1(mxw, float, gelu)
-#define MX_WIDE_gelu_f32 mxw_gelu_loop
 MXW_LOOP_1(mxw, float, cbrt)
-#define MX_WIDE_cbrt_f32 mxw_cbrt_loop
 MXW_LOOP_1(mxw, float, log1p)
-#define MX_WIDE_log1p_f32 mxw_log1p_loop
 MXW_LOOP_1(mxw, float, log)
-#define MX_WIDE_log_f32 mxw_log_loop
 MXW_LOOP_1(mxw, float, log2)
-#define MX_WIDE_log2_f32 mxw_log2_loop
 MXW_LOOP_1(mxw, float, log10)
-#define MX_WIDE_log10_f32 mxw_log10_loop
 MXW_LOOP_1(mxw, float, arcsinh)
-#define MX_WIDE_arcsinh_f32 mxw_arcsinh_loop
 MXW_LOOP_1(mxw, float, arccosh)
-#define MX_WIDE_arccosh_f32 mxw_arccosh_loop
 MXW_LOOP_1(mxw, float, tan)
-#define MX_WIDE_tan_f32 mxw_tan_loop
 MXW_LOOP_2(mxw, float, pow)
-#define MX_WIDE_pow_f32 mxw_pow_loop
 MXW_LOOP_1(mxw, float, expm1)
-#define MX_WIDE_expm1_f32 mxw_expm1_loop
 MXW_LOOP_1(mxw, float, sinh)
-#define MX_WIDE_sinh_f32 mxw_sinh_loop
 MXW_LOOP_1(mxw, float, cosh)
-#define MX_WIDE_cosh_f32 mxw_cosh_loop
 
 #endif

@@ -170,12 +170,5 @@ MXW_LOOP_1(mxd, double, log10)
 MXW_LOOP_1(mxd, double, log1p)
 MXW_LOOP_1(mxd, double, arcsinh)
 MXW_LOOP_2(mxd, double, pow)
-#define MX_WIDE_cbrt_f64 mxd_cbrt_loop
-#define MX_WIDE_log_f64 mxd_log_loop
-#define MX_WIDE_log2_f64 mxd_log2_loop
-#define MX_WIDE_log10_f64 mxd_log10_loop
-#define MX_WIDE_log1p_f64 mxd_log1p_loop
-#define MX_WIDE_arcsinh_f64 mxd_arcsinh_loop
-#define MX_WIDE_pow_f64 mxd_pow_loop
 
 #endif
