@@ -84,7 +84,7 @@ def loops(text: str) -> Iterator[tuple[int, str, str, bool, str]]:
     }
     function, fast, wide = "", False, ""
     for number, line in enumerate(lines, 1):
-        if m := re.match(r"#(ifdef|endif /\*) (MX_WIDE_\w+)", line):
+        if m := re.match(r"#(ifdef|endif /\*) (MX_WIDE)\b", line):
             wide = m[2] if m[1] == "ifdef" else ""
         elif m := re.match(r"static (?:MX_NOINLINE )?void (k\d+_[a-z0-9]+?)(_fast)?(_run)?\(", line):
             function, fast = m[1], m[2] is not None

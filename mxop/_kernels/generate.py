@@ -54,18 +54,14 @@ _PROLOGUE = """\
 #include "mxop_wide.h"
 """
 
-#: Functions that have loops of their own by type, for some instruction sets (``mxop_wide.h``) or all (``mxop_math_gamma.h``).
-#: No larger formula holds them, for its numbers would be others; but some are right to the last bit in all of them.
+#: Functions that have loops of their own by type, with AVX-512 (``mxop_wide.h``) or always (``mxop_math_gamma.h``).  No larger
+#: formula holds them, for its numbers would be others.
 WIDE = {
-    "float": {"tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "cbrt", "exp",
-              "expm1", "log", "log1p", "log2", "log10", "pow", "sigmoid", "log_sigmoid", "softplus", "erf", "normcdf", "gelu",
-              "sin", "cos", "rsqrt", "softsign", "gammaln", "digamma", "sqrt", "div", "reciprocal", "rint",
-              "round"},
-    "double": {"arccos", "tanh", "cosh", "arcsinh", "cbrt", "exp", "log", "log1p", "log2", "log10", "pow", "rsqrt", "sqrt",
-               "gamma", "gammaln", "digamma", "div", "reciprocal", "rint", "round"},
+    "float": {"tan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "cbrt", "expm1", "log", "log1p", "log2", "log10", "pow",
+              "normcdf", "gelu"},
+    "double": {"arcsinh", "cbrt", "log", "log1p", "log2", "log10", "pow"},
 }  # fmt: skip
-#: Those of them that are right to the last bit.
-_EXACT = {"sqrt", "div", "reciprocal", "rint", "round"}
+ALONE = {"float": {"gammaln", "digamma"}, "double": {"gamma", "gammaln", "digamma"}}
 
 
 def _leaf(kind: str, index: int) -> Expr:
@@ -127,7 +123,7 @@ def _apart(root: Expr) -> Expr:
 def _whole(root: Expr) -> bool:
     """Return whether a formula is worth a loop of its own."""
     calls = [n for n in walk([root]) if n.kind == CALL]
-    apart = {*WIDE["float"], *WIDE["double"], *DRAWS} - _EXACT
+    apart = set.union(*WIDE.values(), *ALONE.values(), DRAWS)
     special = any(TABLE[n.label].guard == "range" or n.label in apart for n in calls)
     return 2 <= len(calls) <= MAX_CALLS and not special
 
@@ -163,32 +159,29 @@ def _loop(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: 
     head.append("    " + " ".join(unused))
     signature = [f"static void {function}(ptrdiff_t n, void *MX_RESTRICT o_, const void *MX_RESTRICT a_,",
                  "    const void *MX_RESTRICT b_, const void *MX_RESTRICT c_, const void *MX_RESTRICT s_)", "{"]  # fmt: skip
+    if root.label in ALONE.get(ctype, ()):
+        loop = f"mx_{root.label}_loop_{next(s for c, s, _ in COMPUTE if c == ctype)}"
+        return "\n".join([*signature, *head, f"    {loop}(n, o, x0);", "}", ""])
     before, body = _body(function, ctype, root, operands, scalars)
     text = [*before, *signature, *head, *body, "}", ""]
-    below = root.args[0] if root.args[0].kind == CALL and len(root.args) == 1 else None
-    leaves = root.args if below is None else below.args
-    by_number = root.label != "div" or [a.kind == INPUT for a in leaves] == [True, False]
-    if root.label in WIDE.get(ctype, ()) and by_number and all(a.kind != CALL for a in leaves):
-        label = f"{root.label}_{below.label}" if below is not None else root.label
-        wide = f"MX_WIDE_{label}_{next(s for c, s, _ in COMPUTE if c == ctype)}"
-        call = _wide(ctype, root, leaves, operands, scalars, wide)
-        text = [f"#ifdef {wide}", *signature, *head, *call, "}", "#else", *text, f"#endif /* {wide} */", ""]
+    if root.label in WIDE.get(ctype, ()) and all(a.kind != CALL for a in root.args):
+        call = _wide(ctype, root, operands, scalars)
+        text = ["#ifdef MX_WIDE", *signature, *head, *call, "}", "#else", *text, "#endif /* MX_WIDE */", ""]
     return "\n".join(text)
 
 
-def _wide(ctype: str, root: Expr, leaves, operands: list[Expr], scalars: list[Expr], name: str) -> list[str]:
-    """Write the call of a loop that is not generated; of two operands, each has a stride, 0 where it is a scalar."""
+def _wide(ctype: str, root: Expr, operands: list[Expr], scalars: list[Expr]) -> list[str]:
+    """Write the call of a loop of AVX-512; of two operands, each has a stride, 0 where it is a scalar."""
+    name = f"{'mxw' if ctype == 'float' else 'mxd'}_{root.label}_loop"
     places = {o: f"x{i}" for i, o in enumerate(operands)} | {s: f"&s{i}" for i, s in enumerate(scalars)}
     known = []
     if root.label == "pow":
         known = _power_by(
             ctype, next(s for c, s, _ in COMPUTE if c == ctype), root, {k: v.lstrip("&") for k, v in places.items()}
         )
-    if root.label == "div":
-        return [f"    {name}(n, o, x0, s0);"]
-    if len(leaves) == 1:
-        return [*known, f"    {name}(n, o, {places[leaves[0]]});"]
-    return [*known, f"    {name}(n, o, " + ", ".join(f"{places[a]}, {int(a.kind == INPUT)}" for a in leaves) + ");"]
+    if len(root.args) == 1:
+        return [*known, f"    {name}(n, o, {places[root.args[0]]});"]
+    return [*known, f"    {name}(n, o, " + ", ".join(f"{places[a]}, {int(a.kind == INPUT)}" for a in root.args) + ");"]
 
 
 def _body(

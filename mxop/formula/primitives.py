@@ -167,7 +167,6 @@ _function(
 _function(
     "hypot", "hypot({0}, {1})",
     lambda g, a, b, y: tuple(g * (v / _not_zero(y)) for v in (a, b)),
-    guard="edges",
 )  # fmt: skip
 
 # ---- comparison and selection: results are 1 or 0 in the operands' type -----------------------------------------------
@@ -204,9 +203,7 @@ _function("rint", "mx_rint({0})", _zero, integer="({0})", cheap=True)
 _LN2, _LN10, _SQRTPI = math.log(2), math.log(10), math.sqrt(math.pi)
 _function("sqrt", "sqrt({0})", lambda g, a, y: (g * (const(0.5) / y),))
 _function("rsqrt", "mx_rsqrt({0})", lambda g, a, y: (g * (const(-0.5) * (y * (y * y))),))
-_function(
-    "cbrt", "cbrt({0})", lambda g, a, y: ((g / y) / (const(3) * y),), guard="edges"
-)  # of y * y it is 0 * inf at 0
+_function("cbrt", "cbrt({0})", lambda g, a, y: ((g / y) / (const(3) * y),))  # of y * y it is 0 * inf at 0
 _function("rcbrt", "rcbrt({0})", lambda g, a, y: (-(g * (y / (const(3) * a))),))
 _function("exp", "exp({0})", lambda g, a, y: (g * y,))
 _function("expm1", "expm1({0})", lambda g, a, y: (g * (y + const(1)),))
@@ -229,9 +226,9 @@ _function("arctan", "atan({0})", lambda g, a, y: (g / (const(1) + a * a),))
 _function("sinh", "sinh({0})", lambda g, a, y: (g * call("cosh", a),))
 _function("cosh", "cosh({0})", lambda g, a, y: (g * call("sinh", a),))
 _function("tanh", "tanh({0})", lambda g, a, y: (g * (const(1) - y * y),))
-_function("arcsinh", "asinh({0})", lambda g, a, y: (g / call("hypot", a, const(1)),), guard="edges")
-_function("arccosh", "acosh({0})", lambda g, a, y: (g / call("sqrt", (a - const(1)) * (a + const(1))),), guard="edges")
-_function("arctanh", "atanh({0})", lambda g, a, y: (g / ((const(1) - a) * (const(1) + a)),), guard="edges")
+_function("arcsinh", "asinh({0})", lambda g, a, y: (g / call("hypot", a, const(1)),))
+_function("arccosh", "acosh({0})", lambda g, a, y: (g / call("sqrt", (a - const(1)) * (a + const(1))),))
+_function("arctanh", "atanh({0})", lambda g, a, y: (g / ((const(1) - a) * (const(1) + a)),))
 
 # ---- special ----------------------------------------------------------------------------------------------------------
 _function("erf", "erf({0})", lambda g, a, y: (g * (const(2 / _SQRTPI) * call("exp", -(a * a))),))
@@ -242,9 +239,9 @@ _function(
     "gelu", "({0} * normcdf({0}))",
     lambda g, a, y: (g * (call("normcdf", a) + a * (const(_DENSITY) * call("exp", const(-0.5) * (a * a)))),),
 )  # fmt: skip
-_function("gamma", "tgamma({0})", lambda g, a, y: (g * (y * call("digamma", a)),), guard="range")
-_function("gammaln", "lgamma({0})", lambda g, a, y: (g * call("digamma", a),), guard="range")
-_function("digamma", "mx_polygamma(0, {0})", lambda g, a, y: (g * call("polygamma", const(1), a),), guard="range")
+_function("gamma", "tgamma({0})", lambda g, a, y: (g * (y * call("digamma", a)),))
+_function("gammaln", "lgamma({0})", lambda g, a, y: (g * call("digamma", a),))
+_function("digamma", "mx_polygamma(0, {0})", lambda g, a, y: (g * call("polygamma", const(1), a),))
 _function(
     "polygamma", "mx_polygamma((int)({0}), {1})",
     lambda g, n, a, y: (None, g * call("polygamma", n + const(1), a)),

@@ -122,8 +122,6 @@ MX_EXTREME_OF(mx_minimum_f64, double, <)
 #define MX_EF5(x, x2, a, b, c, d, e) MX_FMAF(x2, MX_PF3(x, c, d, e), MX_PF2(x, a, b))
 #define MX_EF6(x, x2, a, b, c, d, e, f) \
     MX_FMAF(x2, MX_FMAF(x2, MX_PF2(x, e, f), MX_PF2(x, c, d)), MX_PF2(x, a, b))
-#define MX_EF7(x, x2, a, b, c, d, e, f, g) \
-    MX_FMAF((x2) * (x2), MX_PF3(x, e, f, g), MX_EF4(x, x2, a, b, c, d))
 #define MX_EF8(x, x2, a, b, c, d, e, f, g, h) \
     MX_FMAF((x2) * (x2), MX_EF4(x, x2, e, f, g, h), MX_EF4(x, x2, a, b, c, d))
 

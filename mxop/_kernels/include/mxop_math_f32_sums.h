@@ -1,5 +1,5 @@
 /* mxop_math_f32_sums.h - float32 functions that compute in float, as sums of two parts where one is not enough, which takes
- * half the time of double.  They need exact products, so without FMA they compute in double.  Included by mxop_math.h.
+ * half the time of double.  They need exact products, so without FMA they are those of double.  Included by mxop_math.h.
  * ULP 1.0 at most; in double 0.51. */
 #ifndef MXOP_MATH_F32_SUMS_H
 #define MXOP_MATH_F32_SUMS_H
@@ -118,37 +118,34 @@ MX_INLINE float mx_cosh_f32(float x)
 /* asin(s) - s for 0 <= s <= 1/2, z = s^2 */
 MX_INLINE float mxi_arcsin_rest_f32(float s, float z)
 {
-    return s * z * MX_PF6(z, 1.666665971e-01f, 7.500521094e-02f, 4.451363161e-02f, 3.183611855e-02f, 1.432883646e-02f,
-                          3.767378256e-02f);
+    return s * z * MX_PF5(z, 1.666667241e-01f, 7.498855073e-02f, 4.500138007e-02f, 2.655454217e-02f, 3.808502356e-02f);
 }
-/* asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)) above 1/2, the root with its error; beyond 1 it is NaN. */
+/* What a root, from 0 to 1/2, lacks: for that, a rough inverse by its exponent is enough. */
+MX_INLINE float mxi_root_error_f32(float root, float w)
+{
+    return MX_FMAF(-root, root, w) * (0.5f * mx_bits_f32(0x7ef311c3u - mx_f32_bits(root)));
+}
+/* asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)) above 1/2, the root with its error; beyond 1 it is NaN.  The smaller of a and the root
+ * is wanted: a choice by a comparison with 1/2 makes compilers compute the polynomial for each. */
 MX_INLINE float mx_arcsin_f32(float x)
 {
-    float a = fabsf(x);
+    float a = fabsf(x), w = MX_FMAF(-0.5f, a, 0.5f), root = sqrtf(w), z = a * a;
     int far = a > 0.5f;
-    float z = far ? 0.5f - 0.5f * a : a * a;
-    float root = sqrtf(z), e = MX_FMAF(-root, root, z) / (root + root + 1e-30f);
-    float s = far ? root : a;
-    float q = mxi_arcsin_rest_f32(s, z);
-    float v = MXI_HALF_PI_HI - (s + s), lost = (MXI_HALF_PI_HI - v) - (s + s);
-    return copysignf(far ? v - ((q + q) - (lost + MXI_HALF_PI_LO - (e + e))) : s + q, x);
+    float q = mxi_arcsin_rest_f32(a < root ? a : root, z < w ? z : w), rest = q + mxi_root_error_f32(root, w);
+    float v = MX_FMAF(-2.0f, root, MXI_HALF_PI_HI), lost = MX_FMAF(-2.0f, root, MXI_HALF_PI_HI - v) + MXI_HALF_PI_LO;
+    return copysignf(far ? v + MX_FMAF(-2.0f, rest, lost) : a + q, x);
 }
-/* pi/2 - asin(x); for |x| > 1/2, 2 asin(root), or pi less that */
+/* turns pi/2 + k (s + q), k = -1, or 2 beyond 1/2, and turned with x. */
 MX_INLINE float mx_arccos_f32(float x)
 {
-    float a = fabsf(x);
+    float a = fabsf(x), w = MX_FMAF(-0.5f, a, 0.5f), root = sqrtf(w), s = a < root ? a : root, z = a * a;
     int far = a > 0.5f;
-    float z = far ? 0.5f - 0.5f * a : a * a;
-    float root = sqrtf(z), e = MX_FMAF(-root, root, z) / (root + root + 1e-30f);
-    float s = far ? root : a;
-    float q = mxi_arcsin_rest_f32(s, z);
-    float m = far ? s + s : s, r = far ? (q + e) + (q + e) : q;
-    uint32_t sign = (mx_f32_bits(x) & 0x80000000u) ^ (far ? 0x80000000u : 0u);
-    m = mx_bits_f32(mx_f32_bits(m) ^ sign);
-    r = mx_bits_f32(mx_f32_bits(r) ^ sign);
-    float turns = far ? (x < 0.0f ? 2.0f : 0.0f) : 1.0f;
-    float base = turns * MXI_HALF_PI_HI, v = base - m, lost = (base - v) - m;
-    return v - (r - (lost + turns * MXI_HALF_PI_LO));
+    float q = mxi_arcsin_rest_f32(s, z < w ? z : w), k = copysignf(far ? 2.0f : 1.0f, x);
+    q += far ? mxi_root_error_f32(root, w) : 0.0f;
+    k = far ? k : -k;
+    float turns = far ? MX_FMAF(-0.5f, k, 1.0f) : 1.0f, base = turns * MXI_HALF_PI_HI;
+    float v = MX_FMAF(s, k, base), lost = MX_FMAF(s, k, base - v);
+    return v + MX_FMAF(q, k, MX_FMAF(turns, MXI_HALF_PI_LO, lost));
 }
 
 /* pi/2 - atan(1 / a) above 1, the quotient with its error, whose slope is 1/2 where it counts */
@@ -167,73 +164,39 @@ MX_INLINE float mx_arctan_f32(float x)
     return copysignf(far ? v - (q - (lost + MXI_HALF_PI_LO - 0.5f * e)) : t + q, x);
 }
 
+/* As in double, but k = 0 up to 1/4; numerator and denominator of s are made of a or, above 1/2, of a - 1, which is exact. */
+MX_INLINE float mx_arctanh_f32(float x)
+{
+    float a = fabsf(x), u = 1.0f - a;
+    uint32_t less = (mx_f32_bits(u * MX_PF3(u, 0.5f, 0.25f, 0.25f)) - 0x3f1f0000u + 0x40000000u) >> 23;     /* 128 - k */
+    float k = (float)(int32_t)(128u - less), p = mx_bits_f32((255u - less) << 23), up = 1.0f + p, down = 1.0f - p;
+    int far = a > 0.5f;
+    float from = far ? -u : a;
+    float s = MX_FMAF(from, up, far ? 2.0f : down) / MX_FMAF(from, down, far ? 2.0f : up), z = s * s;
+    float q = MX_PF4(z, 3.333321e-01f, 2.0010717e-01f, 1.4001541e-01f, 1.4003274e-01f);
+    float hi = k * 0.3465728759765625f, sum = hi + s;
+    float y = sum + ((s - (sum - hi)) + MX_FMAF(k, 0.71430341e-6f, s * z * q));
+    y = a == 1.0f ? MX_INF_F32 : y;
+    return copysignf(a <= 1.0f ? y : MX_NAN_F32, x);
+}
+
 #else
 
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_expm1_f32(float x)
-{
-    return copysignf((float)mxi_expm1((double)mxi_clamp(x, 104.0f)), x);
-}
-
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_log2_fast_f32(float x) { return (float)mxi_log2((double)x); }
-MX_INLINE float mx_log10_fast_f32(float x) { return (float)(mxi_log2((double)x) * 0.30102999566398120); }
-MX_INLINE float mx_log2_f32(float x) { return mxi_log_edges(x, (float)mxi_log2((double)x)); }
-MX_INLINE float mx_log10_f32(float x)
-{
-    return mxi_log_edges(x, (float)(mxi_log2((double)x) * 0.30102999566398120));
-}
-MX_INLINE float mx_log1p_fast_f32(float x) { return copysignf((float)mxi_log1p((double)x), x); }
-MX_INLINE float mx_log1p_f32(float x)
-{
-    float y = (float)mxi_log1p((double)x);
-    y = x < MX_INF_F32 ? y : x;
-    y = x == -1.0f ? -MX_INF_F32 : y;
-    y = x == 0.0f ? x : y;
-    return x < -1.0f ? MX_NAN_F32 : y;
-}
-
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_sinh_f32(float x)
-{
-    float a = fabsf(x);
-    float c = a > 100.0f ? 100.0f : a;
-    double q = mxi_expm1((double)c);
-    return copysignf((float)(0.5 * (q + q / (q + 1.0))), x);
-}
-MX_INLINE float mx_cosh_f32(float x)
-{
-    float a = fabsf(x);
-    float c = a > 100.0f ? 100.0f : a;
-    double q = mxi_exp((double)c);
-    return (float)(0.5 * q + 0.5 / q);
-}
-
-/* asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)) above 1/2; beyond 1 the root is NaN.  ULP 0.51 / 0.51 */
-MX_INLINE float mx_arcsin_f32(float x)
-{
-    double a = fabs((double)x);
-    double z = a > 0.5 ? 0.5 - 0.5 * a : a * a;
-    double s = a > 0.5 ? sqrt(z) : a;
-    double p = mxi_asin_poly(s, z);
-    return copysignf((float)(a > 0.5 ? MX_PI / 2 - 2.0 * p : p), x);
-}
-MX_INLINE float mx_arccos_f32(float x)
-{
-    double a = fabs((double)x);
-    double z = a > 0.5 ? 0.5 - 0.5 * a : a * a;
-    double s = a > 0.5 ? sqrt(z) : a;
-    double p = mxi_asin_poly(s, z);
-    double far = x < 0.0f ? MX_PI - 2.0 * p : 2.0 * p;
-    double near = x < 0.0f ? MX_PI / 2 + p : MX_PI / 2 - p;
-    return (float)(a > 0.5 ? far : near);
-}
-
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_arctan_f32(float x)
-{
-    return copysignf((float)mxi_atan_ratio(fabs((double)x), 1.0), x);
-}
+/* ULP 0.51 */
+#define MXI_THROUGH_F64(name) MX_INLINE float mx_##name##_f32(float x) { return (float)mx_##name##_f64((double)x); }
+MXI_THROUGH_F64(expm1)
+MXI_THROUGH_F64(log1p)
+MX_INLINE float mx_log1p_fast_f32(float x) { return (float)mx_log1p_fast_f64((double)x); }
+MXI_THROUGH_F64(log2)
+MX_INLINE float mx_log2_fast_f32(float x) { return (float)mx_log2_fast_f64((double)x); }
+MXI_THROUGH_F64(log10)
+MX_INLINE float mx_log10_fast_f32(float x) { return (float)mx_log10_fast_f64((double)x); }
+MXI_THROUGH_F64(sinh)
+MXI_THROUGH_F64(cosh)
+MXI_THROUGH_F64(arcsin)
+MXI_THROUGH_F64(arccos)
+MXI_THROUGH_F64(arctan)
+MXI_THROUGH_F64(arctanh)
 
 #endif
 

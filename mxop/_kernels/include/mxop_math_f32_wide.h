@@ -8,29 +8,17 @@
  * rounded.  Every float is a normal double and every double intermediate is in
  * range, so denormals and overflow need no care until the last conversion. */
 
-MX_INLINE double mxi_expm1_parts(double x, double *scale)
+/* e^x for |x| < 700 */
+MX_INLINE double mxi_exp(double x)
 {
     double t = MX_FMA(x, 1.4426950408889634, MX_ROUND_F64 + 1023.0);
     double n = t - (MX_ROUND_F64 + 1023.0);
     double r = MX_FMA(n, -0x1.62e42fefap-1, x);
     r = MX_FMA(n, -0x1.cf79abc9e3b3ap-40, r);
-    *scale = mx_bits_f64(mx_f64_bits(t) << 52);
+    double s = mx_bits_f64(mx_f64_bits(t) << 52);
     double q = MX_PD6(r, 5.00000004440172341e-01, 1.66666663688352673e-01, 4.16663598134145580e-02,
                       8.33338957532093853e-03, 1.39407204476494251e-03, 1.98458843145465761e-04);
-    return MX_FMA(r * r, q, r);
-}
-
-/* e^x and e^x - 1 for |x| < 700 */
-MX_INLINE double mxi_exp(double x)
-{
-    double s, p = mxi_expm1_parts(x, &s);
-    return MX_FMA(s, p, s);
-}
-
-MX_INLINE double mxi_expm1(double x)
-{
-    double s, p = mxi_expm1_parts(x, &s);
-    return MX_FMA(s, p, s - 1.0);
+    return MX_FMA(s, MX_FMA(r * r, q, r), s);
 }
 
 /* 2^x for |x| < 1000 */
@@ -42,14 +30,6 @@ MX_INLINE double mxi_exp2(double x)
                       9.61803654091291683e-03, 1.33334302777366864e-03, 1.54672378403179192e-04,
                       1.53150711307815677e-05);
     return MX_FMA(r, p, 1.0) * mx_bits_f64(mx_f64_bits(t) << 52);
-}
-
-/* u = 2^k m, u normal and positive, m in [2/3, 4/3): returns m - 1, sets *k. */
-MX_INLINE double mxi_log_split(double u, double *k)
-{
-    uint64_t d = mx_f64_bits(u) - 0x3fe5555555555555u;
-    *k = mx_bits_f64(((d + 0x4000000000000000u) >> 52) | 0x4330000000000000u) - (0x1p52 + 1024.0);
-    return mx_bits_f64((d & 0x000fffffffffffffu) + 0x3fe5555555555555u) - 1.0;
 }
 
 /* log1p(f) = 2 atanh(s) with s = f / (2 + f), for f in [-1/3, 1/3] */
@@ -121,76 +101,19 @@ MX_INLINE float mx_tan_f32(float x)
     return fabsf(x) <= MX_TRIG_LIMIT_F32 ? mx_tan_fast_f32(x) : (float)tan((double)x);
 }
 
-/* asin(s) for 0 <= s <= 1/2, z = s^2 */
-MX_INLINE double mxi_asin_poly(double s, double z)
-{
-    double p = MX_PD7(z, 1.66666671915542575e-01, 7.49994800833577169e-02, 4.46602055146635701e-02,
-                      3.01097086862448689e-02, 2.46219056500584094e-02, 7.45783922173046815e-03,
-                      3.47069602966259549e-02);
-    return MX_FMA(s * z, p, s);
-}
-
-/* atan(y / x) for y, x >= 0, not both 0 or both infinite: the ratio is turned by
- * 0, pi/4 or pi/2 so that |ratio| <= tan(pi/8). */
-MX_INLINE double mxi_atan_ratio(double y, double x)
-{
-    int steep = y > 2.4142135623730951 * x;
-    int mid = y > 0.41421356237309503 * x;
-    double num = mid ? y - x : y;
-    double den = mid ? y + x : x;
-    double base = mid ? MX_PI / 4 : 0.0;
-    num = steep ? -x : num;
-    den = steep ? y : den;
-    base = steep ? MX_PI / 2 : base;
-    double s = num / den;
-    double z = s * s;
-    double p = MX_PD6(z, -3.33333325144371917e-01, 1.99999051712698883e-01, -1.42820416144798235e-01,
-                      1.10450876405267809e-01, -8.47837204494139018e-02, 4.74820214535169732e-02);
-    return base + MX_FMA(s * z, p, s);
-}
-
 /* ULP 0.51 / 0.51 */
-MX_INLINE float mx_arctan2_f32(float y, float x)
-{
-    double ay = fabs((double)y), ax = fabs((double)x);
-    int same = ay == ax;                         /* also both 0, both infinite */
-    double r = mxi_atan_ratio(same ? 1.0 : ay, same ? 1.0 : ax);
-    r = same & (ay == 0.0) ? 0.0 : r;
-    r = mx_f32_bits(x) >> 31 ? MX_PI - r : r;
-    r = (x != x) | (y != y) ? (double)NAN : r;
-    return copysignf((float)r, y);
-}
-
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_arcsinh_fast_f32(float x)
-{
-    double a = fabs((double)x);
-    return copysignf((float)mxi_log1p(a + a * (a / (1.0 + sqrt(1.0 + a * a)))), x);
-}
 MX_INLINE float mx_arcsinh_f32(float x)
 {
-    return fabsf(x) < MX_INF_F32 ? mx_arcsinh_fast_f32(x) : x;
-}
-MX_INLINE float mx_arccosh_fast_f32(float x)
-{
-    double t = (double)x - 1.0;
-    return (float)mxi_log1p(t + sqrt(t * (t + 2.0)));
+    double a = fabs((double)x);
+    float y = copysignf((float)mxi_log1p(a + a * (a / (1.0 + sqrt(1.0 + a * a)))), x);
+    return fabsf(x) < MX_INF_F32 ? y : x;
 }
 MX_INLINE float mx_arccosh_f32(float x)
 {
-    float y = x < MX_INF_F32 ? mx_arccosh_fast_f32(x) : x;
+    double t = (double)x - 1.0;
+    float y = (float)mxi_log1p(t + sqrt(t * (t + 2.0)));
+    y = x < MX_INF_F32 ? y : x;
     return x < 1.0f ? MX_NAN_F32 : y;
-}
-MX_INLINE float mx_arctanh_fast_f32(float x)
-{
-    double a = fabs((double)x);
-    return copysignf((float)(0.5 * mxi_log1p(2.0 * a / (1.0 - a))), x);
-}
-MX_INLINE float mx_arctanh_f32(float x)
-{
-    float a = fabsf(x), y = mx_arctanh_fast_f32(x);
-    y = a == 1.0f ? copysignf(MX_INF_F32, x) : y;
-    return a <= 1.0f ? y : MX_NAN_F32;
 }
 
 /* 1 / sqrt(x); with FMA the rounding errors of the root and of the division are
@@ -209,24 +132,12 @@ MX_INLINE float mx_rsqrt_f32(float x)
 #endif
 }
 
-/* |x|^(-1/3): a guess by dividing the exponent field by -3, then two
- * division-free steps y (1 + h/3 + 2 h^2/9 + 14 h^3/81), h = 1 - x y^3. */
-MX_INLINE double mxi_rcbrt(double a, float guess_from)
-{
-    float g = 1.4199700e9f - (float)(int32_t)mx_f32_bits(guess_from) * 0.33333333f;
-    double y = (double)mx_bits_f32((uint32_t)(int32_t)g);
-    double h = MX_FMA(-a * y * y, y, 1.0);
-    y = MX_FMA(y * h, MX_PD3(h, 1.0 / 3, 2.0 / 9, 14.0 / 81), y);
-    h = MX_FMA(-a * y * y, y, 1.0);
-    return MX_FMA(y * h, MX_PD3(h, 1.0 / 3, 2.0 / 9, 14.0 / 81), y);
-}
-
 /* ULP 0.51 / 0.51 */
 MX_INLINE float mx_rcbrt_f32(float x)
 {
     float a = fabsf(x);
     float up = a < 0x1p-126f ? a * 0x1p24f : a;
-    double y = mxi_rcbrt((double)up, up) * (a < 0x1p-126f ? 256.0 : 1.0);
+    double y = mxi_rcbrt((double)up) * (a < 0x1p-126f ? 256.0 : 1.0);
     y = a == 0.0f ? (double)INFINITY : y;
     y = a == MX_INF_F32 ? 0.0 : y;
     return copysignf((float)y, x);
@@ -252,8 +163,19 @@ MX_INLINE double mxi_normal(double x)
 MX_INLINE float mx_normcdf_f32(float x) { return (float)mxi_normal((double)x); }
 MX_INLINE float mx_gelu_f32(float x) { return (float)((double)x * mxi_normal((double)x)); }
 
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_softsign_f32(float x) { return (float)((double)x / (1.0 + fabs((double)x))); }
+/* x over 1 + |x|, and what that sum lost; NaN at infinity.  ULP 0.51 / 0.51 */
+MX_INLINE float mx_softsign_f32(float x)
+{
+#if MX_HAVE_FMA
+    float a = fabsf(x);
+    a = a > 0x1p30f ? 0x1p30f : a;
+    float d = 1.0f + a, b = d - 1.0f, lost = (1.0f - (d - b)) + (a - b), over = 1.0f / d, q = a * over;
+    q = MX_FMAF(MX_FMAF(-q, lost, MX_FMAF(-q, d, a)), over, q);
+    return copysignf(q + (x - x), x);
+#else
+    return (float)((double)x / (1.0 + fabs((double)x)));
+#endif
+}
 
 /* x P(w), w = -log(1 - x^2), below w = 6; x P(sqrt w) above.  ULP 0.51 / 0.51 */
 MX_INLINE float mx_erfinv_f32(float x)
@@ -314,13 +236,10 @@ MX_INLINE float mx_pow_f32(float x, float y)
 }
 
 /* Squares of floats neither overflow nor vanish in double.  ULP 0.51 / 0.51 */
-MX_INLINE float mx_hypot_fast_f32(float x, float y)
-{
-    return (float)sqrt((double)x * (double)x + (double)y * (double)y);
-}
 MX_INLINE float mx_hypot_f32(float x, float y)
 {
-    return (fabsf(x) == MX_INF_F32) | (fabsf(y) == MX_INF_F32) ? MX_INF_F32 : mx_hypot_fast_f32(x, y);
+    float r = (float)sqrt((double)x * (double)x + (double)y * (double)y);
+    return (fabsf(x) == MX_INF_F32) | (fabsf(y) == MX_INF_F32) ? MX_INF_F32 : r;
 }
 
 /* A remainder of |x| < 2^128: congruent to x, of magnitude below |y|.  The remainder of

@@ -13,13 +13,10 @@ MX_PLAIN_F64(abs, fabs)
 MX_PLAIN_F64(floor, floor)
 MX_PLAIN_F64(ceil, ceil)
 MX_PLAIN_F64(trunc, trunc)
-MX_PLAIN_F64(exp2, exp2)
 #undef MX_PLAIN_F64
 
 MX_INLINE double mx_rsqrt_f64(double x) { return 1.0 / sqrt(x); }
-MX_INLINE double mx_reciprocal_f64(double x) { return 1.0 / x; }
 MX_INLINE double mx_fma_f64(double a, double b, double c) { return fma(a, b, c); }
-MX_INLINE double mx_square_f64(double x) { return x * x; }
 
 /* x = 2^3k m, 1 <= m < 8: returns m, as a positive number, and sets *scale to 2^k. */
 MX_INLINE double mxi_cbrt_split(double x, double *scale)
@@ -46,16 +43,16 @@ MX_INLINE double mxi_product_error(double a, double b, double p)
 #endif
 }
 
-/* m^(-1/3), 1 <= m < 8, within 2^-50 or so: a guess by dividing the exponent field by -3, then
- * division-free steps; see mxi_rcbrt. */
-MX_INLINE double mxi_rcbrt_f64(double m)
+/* m^(-1/3) within 2^-50 or so, for an m that is a normal float, or next to one: a guess by dividing the exponent field by -3, then
+ * two division-free steps y (1 + h/3 + 2 h^2/9 + 14 h^3/81), h = 1 - m y^3. */
+MX_INLINE double mxi_rcbrt(double m)
 {
     float g = 1.4199700e9f - (float)(int32_t)mx_f32_bits((float)m) * 0.33333333f;
     double y = (double)mx_bits_f32((uint32_t)(int32_t)g);
-    double h = 1.0 - m * y * y * y;
-    y += y * h * MX_PD3(h, 1.0 / 3, 2.0 / 9, 14.0 / 81);
-    h = 1.0 - m * y * y * y;
-    return y + y * h * MX_PD3(h, 1.0 / 3, 2.0 / 9, 14.0 / 81);
+    double h = MX_FMA(-m * y * y, y, 1.0);
+    y = MX_FMA(y * h, MX_PD3(h, 1.0 / 3, 2.0 / 9, 14.0 / 81), y);
+    h = MX_FMA(-m * y * y, y, 1.0);
+    return MX_FMA(y * h, MX_PD3(h, 1.0 / 3, 2.0 / 9, 14.0 / 81), y);
 }
 
 /* The root of a = 2^3k 2^j u, a positive and normal, 1 <= u < 2 and j from 0 to 2, times `unit`: a polynomial in u and one
@@ -74,7 +71,6 @@ MX_INLINE double mxi_cbrt_f64(double a, double unit)
     y = MX_FMA(y, MX_FMA(-s, y, m) / MX_FMA(s + s, y, m), y);
     return y * (mx_bits_f64((mx_f64_bits(t) + 682u) << 52) * unit);
 }
-MX_INLINE double mx_cbrt_fast_f64(double x) { return copysign(mxi_cbrt_f64(fabs(x), 1.0), x); }
 MX_INLINE double mx_cbrt_f64(double x)
 {
     double a = fabs(x);
@@ -86,7 +82,7 @@ MX_INLINE double mx_cbrt_f64(double x)
 /* The last step takes 1 - x y^3 in two parts.  ULP 0.51 / 0.51 */
 MX_INLINE double mx_rcbrt_f64(double x)
 {
-    double scale, m = mxi_cbrt_split(x, &scale), y = mxi_rcbrt_f64(m), a = fabs(x);
+    double scale, m = mxi_cbrt_split(x, &scale), y = mxi_rcbrt(m), a = fabs(x);
     double s = y * y, c = s * y, p = c * m;
     double lost = mxi_product_error(s, y, c) + mxi_product_error(y, y, s) * y;
     y += ((1.0 - p) - (mxi_product_error(c, m, p) + lost * m)) * (1.0 / 3) * y;
@@ -228,9 +224,6 @@ MX_INLINE double mx_round_f64(double x)
 MX_INLINE double mx_rint_f64(double x)
 {
     double c = ceil(x);
-    return c - x >= 0.5 ? floor(x) : c;
+    return c - (c - x >= 0.5 ? 1.0 : 0.0);
 }
-MX_INLINE double mx_isnan_f64(double x) { return x != x ? 1.0 : 0.0; }
-MX_INLINE double mx_isinf_f64(double x) { return fabs(x) == (double)INFINITY ? 1.0 : 0.0; }
-MX_INLINE double mx_isfinite_f64(double x) { return fabs(x) < (double)INFINITY ? 1.0 : 0.0; }
 #endif

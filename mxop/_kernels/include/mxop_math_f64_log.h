@@ -10,7 +10,7 @@
 #define MXI_LN2_LO 0x1.cf79abc9e3b3ap-40
 
 /* u normal and positive: returns f, sets *k. */
-MX_INLINE double mxi_log_split_f64(double u, double *k)
+MX_INLINE double mxi_log_split(double u, double *k)
 {
     uint64_t d = mx_f64_bits(u) - 0x3fe6a09e667f3bcdu;
     *k = mx_bits_f64(((d + 0x4000000000000000u) >> 52) | 0x4330000000000000u) - (0x1p52 + 1024.0);
@@ -61,12 +61,12 @@ MX_INLINE double mxi_log_edges_f64(double x, double y)
 #define MXI_LOG_F64(name)                                                      \
     MX_INLINE double mx_##name##_fast_f64(double x)                            \
     {                                                                          \
-        double k, f = mxi_log_split_f64(x, &k);                                \
+        double k, f = mxi_log_split(x, &k);                                \
         return mxi_##name##_joined(k, f);                                      \
     }                                                                          \
     MX_INLINE double mx_##name##_f64(double x)                                 \
     {                                                                          \
-        double lift, k, f = mxi_log_split_f64(mxi_log_lifted(x, &lift), &k);   \
+        double lift, k, f = mxi_log_split(mxi_log_lifted(x, &lift), &k);   \
         return mxi_log_edges_f64(x, mxi_##name##_joined(k - lift, f));         \
     }
 MXI_LOG_F64(log)
@@ -79,7 +79,7 @@ MXI_LOG_F64(log10)
 MX_INLINE double mx_log1p_fast_f64(double x)
 {
     double u = 1.0 + x, b = u - 1.0, c = (1.0 - (u - b)) + (x - b);
-    double k, f = mxi_log_split_f64(u, &k);
+    double k, f = mxi_log_split(u, &k);
     double scale = mx_bits_f64(mx_f64_bits(f + 1.0) - mx_f64_bits(u) + 0x3ff0000000000000u);   /* 2^-k */
     return copysign(mxi_log_joined(k, MX_FMA(c, scale, f)), x);
 }
@@ -94,7 +94,7 @@ MX_INLINE double mxi_log1p_edges_f64(double x, double y)
 MX_INLINE double mxi_log1p_f64(double x)
 {
     double u = 1.0 + x, b = u - 1.0, c = (1.0 - (u - b)) + (x - b);
-    double k, f = mxi_log_split_f64(u, &k);
+    double k, f = mxi_log_split(u, &k);
     double scale = mx_bits_f64(mx_f64_bits(f + 1.0) - mx_f64_bits(u) + 0x3ff0000000000000u);
     return mxi_log_joined(k, x < 0x1p60 ? MX_FMA(c, scale, f) : f);
 }
@@ -109,11 +109,6 @@ MX_INLINE double mx_log_sigmoid_f64(double x) { return -mx_softplus_f64(-x); }
 /* ---- area functions -------------------------------------------------------------- */
 
 /* log(a + sqrt(a^2 + 1)); beyond 2^500, where the square would overflow, log(2 a) */
-MX_INLINE double mx_arcsinh_fast_f64(double x)
-{
-    double a = fabs(x);
-    return copysign(mx_log1p_fast_f64(a + a * (a / (1.0 + sqrt(MX_FMA(a, a, 1.0))))), x);
-}
 MX_INLINE double mx_arcsinh_f64(double x)
 {
     double a = fabs(x);
@@ -121,11 +116,6 @@ MX_INLINE double mx_arcsinh_f64(double x)
     double y = mxi_log1p_f64(far ? a : a + a * (a / (1.0 + sqrt(MX_FMA(a, a, 1.0)))));
     y = far ? y + 0.69314718055994531 : y;
     return copysign(a < (double)INFINITY ? y : a, x);
-}
-MX_INLINE double mx_arccosh_fast_f64(double x)
-{
-    double t = x - 1.0;
-    return mx_log1p_fast_f64(t + sqrt(MX_FMA(t, t, t + t)));
 }
 MX_INLINE double mx_arccosh_f64(double x)
 {
@@ -154,7 +144,6 @@ MX_INLINE double mxi_arctanh_f64(double a)
                               7.57707730412020691e-02);
     return MX_FMA(k, 0.5 * MXI_LN2_HI, s + MX_FMA(k, 0.5 * MXI_LN2_LO, q));
 }
-MX_INLINE double mx_arctanh_fast_f64(double x) { return copysign(mxi_arctanh_f64(fabs(x)), x); }
 MX_INLINE double mx_arctanh_f64(double x)
 {
     double a = fabs(x), y = mxi_arctanh_f64(a);

@@ -19,7 +19,7 @@ MX_INLINE double mxi_pow_whole_f64(double x, double y, double power)
  * log2 a = k + C s (1 + z/3 + z^2 P(z)), z = s^2, whose first terms are held in two parts; 1 / (2 + f) = (1 - s) / 2. */
 MX_INLINE mxi_two mxi_log2_times(double a, double lift, double y)
 {
-    double k, f = mxi_log_split_f64(a, &k);
+    double k, f = mxi_log_split(a, &k);
     double d = 2.0 + f, s = f / d;
     double sl = (MX_FMA(-s, d, f) - s * (f - (d - 2.0))) * (0.5 - 0.5 * s);
     double z = s * s, zl = MX_FMA(s, s, -z) + 2.0 * s * sl;
@@ -79,8 +79,6 @@ MX_INLINE double mx_pow_fast_f64(double x, double y) { return mx_pow_f64(x, y); 
 #endif
 
 /* ---- hypot --------------------------------------------------------------------------- */
-
-MX_INLINE double mx_hypot_fast_f64(double x, double y) { return sqrt(MX_FMA(x, x, y * y)); }
 
 /* Scaled by the exponent of the larger one. */
 MX_INLINE double mx_hypot_f64(double x, double y)

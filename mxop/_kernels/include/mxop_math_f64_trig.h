@@ -97,33 +97,30 @@ MX_INLINE double mxi_arcsin_rest(double s, double z)
 /* asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)) above 1/2; beyond 1 the root is NaN. */
 MX_INLINE double mx_arcsin_f64(double x)
 {
-    double a = fabs(x);
+    double a = fabs(x), w = 0.5 - 0.5 * a, root = sqrt(w), s = a < root ? a : root, z = a * a;
+    double q = mxi_arcsin_rest(s, z < w ? z : w);
     int far = a > 0.5;
-    double z = far ? 0.5 - 0.5 * a : a * a;
-    double s = far ? sqrt(z) : a;
-    double q = mxi_arcsin_rest(s, z);
     double v = 0.5 * MXI_PI_HI - (s + s), lost = (0.5 * MXI_PI_HI - v) - (s + s);
     return copysign(far ? v - ((q + q) - (0.5 * MXI_PI_LO + lost)) : s + q, x);
 }
 MX_INLINE double mx_arccos_f64(double x)
 {
-    double a = fabs(x);
+    double a = fabs(x), w = 0.5 - 0.5 * a, root = sqrt(w), s = a < root ? a : root, z = a * a;
+    double q = mxi_arcsin_rest(s, z < w ? z : w);
     int far = a > 0.5;
-    double z = far ? 0.5 - 0.5 * a : a * a;
-    double s = far ? sqrt(z) : a;
-    double q = mxi_arcsin_rest(s, z);
     double y = far ? 2.0 * (s + q) : (0.5 * MXI_PI_HI - s) - (q - 0.5 * MXI_PI_LO);
     return x < 0.0 ? (MXI_PI_HI - y) + MXI_PI_LO : y;
 }
 
-/* atan(y / x) for y, x >= 0: the ratio is turned by 0, pi/4 or pi/2 so that |ratio| <= tan(pi/8). */
-MX_INLINE double mxi_arctan_ratio(double y, double x)
+/* The angle is turned by 0, pi/4 or pi/2, so that a tangent of tan(pi/8) at most is left. */
+MX_INLINE double mx_arctan_f64(double x)
 {
-    int steep = y > 2.4142135623730951 * x, mid = y > 0.41421356237309503 * x;
-    double num = mid ? y - x : y, den = mid ? y + x : x;
+    double a = fabs(x);
+    int steep = a > 2.4142135623730951, mid = a > 0.41421356237309503;
+    double num = mid ? a - 1.0 : a, den = mid ? a + 1.0 : 1.0;
     double base = mid ? 0.25 * MXI_PI_HI : 0.0, low = mid ? 0.25 * MXI_PI_LO : 0.0;
-    num = steep ? -x : num;
-    den = steep ? y : den;
+    num = steep ? -1.0 : num;
+    den = steep ? a : den;
     base = steep ? 0.5 * MXI_PI_HI : base;
     low = steep ? 0.5 * MXI_PI_LO : low;
     double s = num / den, z = s * s;
@@ -131,9 +128,7 @@ MX_INLINE double mxi_arctan_ratio(double y, double x)
                        1.11111107828184216e-01, -9.09089773070508034e-02, 7.69205960534629363e-02,
                        -6.66309583003689976e-02, 5.84782101140893656e-02, -5.03896191392446402e-02,
                        3.80550281428393561e-02, -1.78959320043569937e-02);
-    return base + (s + MX_FMA(s * z, p, low));
+    return copysign(base + (s + MX_FMA(s * z, p, low)), x);
 }
-MX_INLINE double mx_arctan_f64(double x) { return copysign(mxi_arctan_ratio(fabs(x), 1.0), x); }
-MX_INLINE double mx_arctan2_f64(double y, double x) { return atan2(y, x); }
 
 #endif

@@ -343,7 +343,6 @@ MX_INLINE float mx_gamma_f32(float x)
     back = (d < 0.0) & (f == 0.0) ? (double)NAN : back;
     return (float)(d < 0.5 ? back : g);
 }
-MX_INLINE float mx_gamma_fast_f32(float x) { return mx_gamma_f32(x); }
 /* By reflection `below` 0; next to the roots 1 and 2 a polynomial.  ULP 0.52 */
 MX_INLINE float mx_gammaln_fast_f32(float x, int below)
 {
@@ -366,7 +365,6 @@ MX_INLINE float mx_gammaln_fast_f32(float x, int below)
 }
 static inline float mx_gammaln_f32(float x) { return (float)mx_gammaln_f64((double)x); }
 MX_GAMMA_LOOP(gammaln, -2.0f)
-#define MX_WIDE_gammaln_f32 mx_gammaln_loop_f32
 
 /* ---- digamma -------------------------------------------------------------------------- */
 
@@ -547,7 +545,6 @@ MX_INLINE float mx_digamma_fast_f32(float x, int below)
     return d == (double)INFINITY ? MX_INF_F32 : (float)found;
 }
 MX_GAMMA_LOOP(digamma, 0.0f)
-#define MX_WIDE_digamma_f32 mx_digamma_loop_f32
 
 /* A loop of doubles: in vectors, and then what is not ordinary one by one. */
 #define MX_GAMMA_LOOP_F64(name)                                                                             \
@@ -570,8 +567,5 @@ MX_GAMMA_LOOP(digamma, 0.0f)
 MX_GAMMA_LOOP_F64(gamma)
 MX_GAMMA_LOOP_F64(gammaln)
 MX_GAMMA_LOOP_F64(digamma)
-#define MX_WIDE_gamma_f64 mx_gamma_loop_f64
-#define MX_WIDE_gammaln_f64 mx_gammaln_loop_f64
-#define MX_WIDE_digamma_f64 mx_digamma_loop_f64
 
 #endif

@@ -40,11 +40,7 @@ static int mx_power_by_f32(ptrdiff_t n, float *MX_RESTRICT o, const float *MX_RE
     if (y == 2.0f) MXI_POWER(float, a * a);
     if (y == 3.0f) MXI_POWER(float, a * a * a);
     if (y == 4.0f) MXI_POWER(float, (float)(((double)a * a) * ((double)a * a)));
-#ifdef MX_WIDE_half_power_f32
-    if (y == 0.5f) return MX_WIDE_half_power_f32(n, o, x), 1;
-#else
     if (y == 0.5f) MXI_POWER(float, sqrtf(mxi_root_of_f32(a)));
-#endif
     if (y == -0.5f) MXI_POWER(float, mx_rsqrt_f32(mxi_root_of_f32(a)));
     if (y == 1.5f) MXI_POWER(float, (float)(mxi_root_of(a) * sqrt(mxi_root_of(a))));
     if (y == 2.5f) MXI_POWER(float, (float)((double)a * a * sqrt(mxi_root_of(a))));
@@ -61,11 +57,7 @@ static int mx_power_by_f64(ptrdiff_t n, double *MX_RESTRICT o, const double *MX_
     if (y == 2.0) MXI_POWER(double, a * a);
     if (y == 3.0) MXI_POWER(double, a * a * a);
     if (y == 4.0) MXI_POWER(double, (a * a) * (a * a));
-#ifdef MX_WIDE_half_power_f64
-    if (y == 0.5) return MX_WIDE_half_power_f64(n, o, x), 1;
-#else
     if (y == 0.5) MXI_POWER(double, sqrt(mxi_root_of(a)));
-#endif
     if (y == -0.5) MXI_POWER(double, 1.0 / sqrt(mxi_root_of(a)));
     if (y == 1.5) MXI_POWER(double, mxi_root_of(a) * sqrt(mxi_root_of(a)));
     if (y == -1.0) MXI_POWER(double, 1.0 / a);

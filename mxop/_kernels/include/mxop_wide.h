@@ -1,8 +1,9 @@
 /* mxop_wide.h - loops for functions of arrays in the instructions of AVX-512, where those do what the text of mxop_math.h
- * takes several for: tables in registers, exponents and mantissas apart, scaling without overflow.
+ * takes several for: tables in registers, exponents and mantissas apart, scaling without overflow.  Functions are here whose text
+ * the compiler makes slower loops of than NumPy has.
  *
- * Whoever has MX_WIDE_<function>_<type> takes these loops; the generated ones follow the text.  Formulas of several
- * functions do not hold them (`WIDE` in generate.py), so a number does not depend on the formula around it.
+ * `WIDE` in generate.py lists the loops that are taken.  Formulas of several functions do not hold them, so a number does not
+ * depend on the formula around it.
  *
  * A function is written for `mxw_real` or `mxd_real`, a few vectors side by side: the processor looks ahead no further than
  * one or two hundred operations, and each of these chains is that long.  The tail of an array takes the same vectors under a
@@ -98,54 +99,6 @@
             P##_write(o + i, P##_##name(sx ? P##_read(x + i, step) : p, sy ? P##_read(y + i, step) : q), step); \
         if (i < n)                                                                                      \
             P##_write(o + i, P##_##name(sx ? P##_read(x + i, n - i) : p, sy ? P##_read_or(y + i, n - i, (T)0.75) : q), n - i); \
-    }
-
-/* Quotients by one number have the bits of a division: an estimate is within a unit, as the inverse has two parts, and what it lacks
- * is exact (P. Markstein, IBM Journal of Research and Development 34, 1990, 111-119).  So where neither is as small or large as `far`
- * and `near` say.  Others are divided, and so are a few: making the inverse ready takes longer. */
-#define MXW_QUOTIENTS(P, T, far, near)                                                                  \
-    MX_INLINE P##_real P##_quotient(P##_real x, P##_real y, P##_real over, P##_real more)               \
-    {                                                                                                   \
-        P##_real a = P##_abs(x), q = P##_fma(x, over, P##_mul(x, more));                                \
-        P##_real r = P##_with_sign(P##_fma(P##_fnma(q, y, x), over, q), P##_turned(x, P##_bits(y)));    \
-        P##_mask less = P##_and(P##_less(a, P##_all(1 / (T)far)), P##_not(P##_equal(a, P##_all(0))));   \
-        P##_mask other = P##_or(less, P##_not_within(a, P##_all(far)));                                 \
-        return P##_any(other) ? P##_where(other, P##_div(x, y), r) : r;                                 \
-    }                                                                                                   \
-    static void P##_div_loop(ptrdiff_t n, T *MX_RESTRICT o, const T *MX_RESTRICT x, T y)                \
-    {                                                                                                   \
-        const ptrdiff_t step = 64 / (ptrdiff_t)sizeof(T) * MXW_SIDE;                                    \
-        const T over = 1 / y, more = (sizeof(T) == 4 ? (T)fmaf(-(float)over, (float)y, 1) : (T)fma(-over, y, 1)) * over; \
-        const P##_real of = P##_all(y), first = P##_all(over), second = P##_all(more);                  \
-        ptrdiff_t i = 0;                                                                                \
-        if (n < 2 * step || !((y > 1 / (T)near && y < near) || (-y > 1 / (T)near && -y < near))) {      \
-            for (; i < n; i++) o[i] = x[i] / y;                                                         \
-            return;                                                                                     \
-        }                                                                                               \
-        for (; i + step <= n; i += step) P##_write(o + i, P##_quotient(P##_read(x + i, step), of, first, second), step); \
-        if (i < n) P##_write(o + i, P##_quotient(P##_read(x + i, n - i), of, first, second), n - i);    \
-    }
-
-/* A number over another has the bits of a division, as above: where their inverse is right to the last bit, which it is if it was made
- * of one that is too large by less than a unit.  `better` makes that of an estimate; `far` is too large for it, and its inverse
- * too small. */
-#define MXW_INVERSES(P, T, far, better)                                                                 \
-    MX_INLINE P##_real P##_reciprocal(P##_real x)                                                       \
-    {                                                                                                   \
-        P##_real a = P##_abs(x), one = P##_all(1), y = better(a);                                       \
-        y = P##_with_sign(P##_fma(P##_fnma(a, y, one), y, y), x);                                       \
-        P##_mask other = P##_or(P##_less(a, P##_all(1 / (T)far)), P##_not_within(a, P##_all(far)));     \
-        return P##_any(other) ? P##_where(other, P##_div(one, x), y) : y;                               \
-    }                                                                                                   \
-    /* To the nearest integer, halves towards -infinity: rounding up does not go beyond one. */         \
-    MX_INLINE P##_real P##_rint(P##_real x)                                                             \
-    {                                                                                                   \
-        return P##_with_sign(P##_ceil(P##_sub_up(x, P##_all((T)0.5))), x);                              \
-    }                                                                                                   \
-    /* ..., halves away from zero. */                                                                   \
-    MX_INLINE P##_real P##_round(P##_real x)                                                            \
-    {                                                                                                   \
-        return P##_with_sign(P##_ceil(P##_sub_up(P##_all((T)-0.5), P##_abs(x))), x);                    \
     }
 
 #include "mxop_wide_tables.h"

@@ -6,34 +6,18 @@
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
 
-/* An odd function that is `most` at the end, from a table of its values at the middle of each half of a binade from 1/16 on, and of
- * the coefficients of a polynomial there: base + d P(d), d the distance from the middle; the first one's base is x itself. */
-MX_INLINE mxw_real mxw_by_halves(mxw_real x, const float (*table)[16], int coefficients, float most)
+/* From a table of its values at the middle of each half of a binade from 1/16 on, and of the coefficients of a polynomial there:
+ * base + d P(d), d the distance from the middle; the first one's base is x itself. */
+MX_INLINE mxw_real mxw_tanh(mxw_real x)
 {
-    mxw_real a = mxw_abs(x), c = mxw_min(mxw_all(most), a);
+    mxw_real a = mxw_abs(x), c = mxw_min(mxw_all(9.25f), a);
     mxw_bits_ bits = mxw_i_max(mxw_bits(c), mxw_i_all(0x3d900000u));
     mxw_bits_ i = mxw_i_right(mxw_i_sub(bits, mxw_i_all(0x100000u)), 22);
-    mxw_real d = mxw_sub(c, mxw_of_16(table[0], i));
-    mxw_real base = mxw_of_16_or(a, mxw_i_more(bits, mxw_i_all(0x3dcfffffu)), table[1], i);
-    mxw_real p = mxw_of_16(table[coefficients + 1], i);
-    for (int k = coefficients; k >= 2; k--) p = mxw_fma(p, d, mxw_of_16(table[k], i));
+    mxw_real d = mxw_sub(c, mxw_of_16(mxw_tanh_table[0], i));
+    mxw_real base = mxw_of_16_or(a, mxw_i_more(bits, mxw_i_all(0x3dcfffffu)), mxw_tanh_table[1], i);
+    mxw_real p = mxw_of_16(mxw_tanh_table[7], i);
+    for (int k = 6; k >= 2; k--) p = mxw_fma(p, d, mxw_of_16(mxw_tanh_table[k], i));
     return mxw_with_sign(mxw_fma(p, d, base), x);
-}
-MX_INLINE mxw_real mxw_tanh(mxw_real x) { return mxw_by_halves(x, mxw_tanh_table, 6, 9.25f); }
-MX_INLINE mxw_real mxw_erf(mxw_real x) { return mxw_by_halves(x, mxw_erf_table, 7, 4.0f); }
-
-/* atan(c) + atan((a - c) / (1 + a c)), c for each half of a binade from 1/8 on; 0 below, infinite above 24. */
-MX_INLINE mxw_real mxw_arctan(mxw_real x)
-{
-    mxw_real a = mxw_abs(x);
-    mxw_bits_ i = mxw_i_min(mxw_i_max(mxw_bits(a), mxw_i_all(0x3e000000u)), mxw_i_all(0x41c00000u));
-    i = mxw_i_right(i, 22);
-    mxw_real c = mxw_of_16(mxw_arctan_table[0], i), one = mxw_of_16(mxw_arctan_table[1], i);
-    mxw_real t = mxw_div(mxw_fms(mxw_min(mxw_all(0x1p100f), a), one, c), mxw_fma(a, c, one)), z = mxw_mul(t, t);
-    mxw_real p = mxw_fma(z, mxw_fma(z, mxw_all(-1.3565539e-01f), mxw_all(1.9985569e-01f)), mxw_all(-3.333325e-01f));
-    mxw_real hi = mxw_of_16(mxw_arctan_table[2], i), s = mxw_add(hi, t);
-    mxw_real low = mxw_fma(mxw_mul(t, z), p, mxw_of_16(mxw_arctan_table[3], i));
-    return mxw_with_sign(mxw_add(s, mxw_add(mxw_sub(t, mxw_sub(s, hi)), low)), x);
 }
 
 /* 2^3k 2^j m: the root of 2^j from a table, with what it lost; that of m from its first four bits and a polynomial. */
@@ -47,48 +31,6 @@ MX_INLINE mxw_real mxw_cbrt(mxw_real x)
     mxw_real a = mxw_of_16(mxw_cbrt_table[1], i), b = mxw_of_16(mxw_cbrt_table[2], j), r = mxw_mul(a, b);
     mxw_real low = mxw_fma(a, mxw_of_16(mxw_cbrt_table[3], j), mxw_fms(a, b, r));
     return mxw_with_sign(mxw_scaled(mxw_add(r, mxw_fma(r, q, low)), k), x);
-}
-
-/* The root, right to the last bit: an estimate of its inverse becomes both twice as good, and a remainder corrects it.  The
- * processor's own instruction gives the same bits; on an Intel Xeon with AMX an array in cache takes it 1.6 times as long. */
-MX_INLINE mxw_real mxw_root_as(mxw_real x, int power)
-{
-    mxw_real half = mxw_all(0.5f), over = mxw_rsqrt14(x), r = mxw_mul(x, over), h = mxw_mul(over, half), inf = mxw_all(MX_INF_F32);
-    mxw_real more = mxw_fnma(r, h, half);
-    r = mxw_fma(r, more, r), h = mxw_fma(h, more, h);
-    mxw_real y = mxw_fma(h, mxw_fnma(r, r, x), r);
-    mxw_mask other = mxw_not(mxw_and(mxw_less(mxw_all(0x1p-100f), x), mxw_less(x, inf)));
-    if (!mxw_any(other)) return y;
-    if (power) x = mxw_where(mxw_equal(x, mxw_all(-MX_INF_F32)), inf, mxw_add(x, mxw_all(0.0f)));
-    mxw_mask none = mxw_equal(x, mxw_all(0.0f));
-    return mxw_where(none, x, mxw_any(mxw_and(other, mxw_not(none))) ? mxw_where(other, mxw_sqrt(x), y) : y);
-}
-MX_INLINE mxw_real mxw_root(mxw_real x) { return mxw_root_as(x, 0); }
-MX_INLINE mxw_real mxw_half_power(mxw_real x) { return mxw_root_as(x, 1); }     /* mxop_power.h */
-
-/* 1 / root: an estimate over, of which 1 - x over^2 says what it lacks; the square is taken apart, so that this is nearly exact.
- * ULP 0.51 */
-MX_INLINE mxw_real mxw_rsqrt(mxw_real x)
-{
-    mxw_real over = mxw_rsqrt14(x), r = mxw_mul(x, over), lost = mxw_fms(x, over, r);
-    mxw_real e = mxw_fnma(lost, over, mxw_fnma(r, over, mxw_all(1.0f)));
-    mxw_real y = mxw_fma(mxw_mul(over, e), mxw_fma(e, mxw_all(0.375f), mxw_all(0.5f)), over);
-    return mxw_but_for(y, x, 0x00800600u);
-}
-MX_INLINE mxw_real mxw_nearly_inverse(mxw_real a)
-{
-    mxw_real y = mxw_rcp14(a);
-    return mxw_fma_up(y, mxw_fnma(y, a, mxw_all(1.0f)), y);
-}
-/* x over 1 + |x|, and what that sum lost; NaN at infinity.  ULP 0.51 */
-MX_INLINE mxw_real mxw_softsign(mxw_real x)
-{
-    mxw_real one = mxw_all(1.0f), a = mxw_min(mxw_all(0x1p30f), mxw_abs(x)), d = mxw_add(one, a), y = mxw_rcp14(d);
-    mxw_real lost = mxw_sub(mxw_min(one, a), mxw_sub(d, mxw_max(one, a)));
-    y = mxw_fma(y, mxw_fnma(y, d, one), y);
-    mxw_real q = mxw_mul(a, y);
-    q = mxw_fma(mxw_fnma(q, lost, mxw_fnma(q, d, a)), y, q);
-    return mxw_but_for(mxw_with_sign(q, x), x, 0x00330000u);
 }
 
 /* ---- logarithms -------------------------------------------------------------------------------------------------- */
@@ -213,24 +155,6 @@ MX_INLINE mxw_real mxw_arccosh(mxw_real x)
     y = mxw_where(other, mxw_log_twice(x), y);
     return mxw_where(mxw_less(one, x), y, mxw_where(mxw_equal(x, one), mxw_all(0.0f), mxw_all(MX_NAN_F32)));
 }
-/* 1/2 log(2^k (1 + s) / (1 - s)) = k log(2) / 2 + atanh(s); k from a rough quotient, 0 below 1/4, where s is a.  The quotient
- * s of (1 + a) - 2^k (1 - a) is made of a or, above 1/2, of 1 - a, which are exact. */
-MX_INLINE mxw_real mxw_arctanh(mxw_real x)
-{
-    mxw_real one = mxw_all(1.0f), a = mxw_abs(x), less = mxw_sub(one, a);
-    mxw_real k = mxw_exponent(mxw_mul(mxw_fma(a, mxw_all(1.2f), mxw_all(1.2f)), mxw_rcp14(less)));
-    mxw_real p = mxw_scaled(one, k), up = mxw_add(one, p), down = mxw_sub(one, p);
-    mxw_mask far = mxw_less(mxw_all(0.5f), a);
-    mxw_real from = mxw_where(far, mxw_sub(a, one), a), two = mxw_all(2.0f);
-    mxw_real s = mxw_div(mxw_fma(from, up, mxw_where(far, two, down)), mxw_fma(from, down, mxw_where(far, two, up)));
-    mxw_real z = mxw_mul(s, s);
-    mxw_real q = mxw_fma(z, mxw_all(1.4003274e-01f), mxw_all(1.4001541e-01f));
-    q = mxw_fma(z, mxw_fma(z, q, mxw_all(2.0010717e-01f)), mxw_all(3.333321e-01f));
-    mxw_real hi = mxw_mul(k, mxw_all(0.3465728759765625f)), t = mxw_add(hi, s);
-    mxw_real low = mxw_fma(k, mxw_all(0.71430341e-6f), mxw_mul(mxw_mul(s, z), q));
-    mxw_real y = mxw_add(t, mxw_add(mxw_sub(s, mxw_sub(t, hi)), low));
-    return mxw_with_sign(mxw_but_for(y, less, 0x03030522u), x);       /* inf at 1, NaN beyond */
-}
 
 /* ---- sines and tangents ------------------------------------------------------------------------------------------ */
 
@@ -267,98 +191,7 @@ MX_INLINE mxw_real mxw_tan(mxw_real x)
     return mxw_one_by_one(mx_tan_f32, x, y, mxw_i_any(mxw_i_sub(i, mxw_i_all(0x4b400000u)), mxw_i_all(0xffe00000u)));
 }
 
-/* As in mxop_math_f32.h, but that one polynomial is computed instead of two.  `quarters` are added: 1 makes a cosine of a sine.
- * ULP 0.84 / 0.85 */
-MX_INLINE mxw_real mxw_sine(mxw_real x, unsigned quarters, mxw_bits_ sign)
-{
-    mxw_real big = mxw_all(MX_ROUND_F32), one = mxw_all(1.0f), half = mxw_all(0.5f), unit = mxw_all(0x1.4442d2p-24f), a = mxw_abs(x);
-    mxw_real t = mxw_fma(a, mxw_all(0.636619772f), big), n = mxw_sub(t, big), from = mxw_fnma(n, mxw_all(0x1.921fb4p+0f), a);
-    mxw_real r = mxw_sub(from, mxw_mul(n, unit)), e = mxw_fms(n, mxw_all(0x1.ee59dap-50f), mxw_fma(n, unit, mxw_sub(r, from)));
-    mxw_bits_ i = mxw_i_add(mxw_bits(t), mxw_i_all(quarters));
-    mxw_mask odd = mxw_i_any(i, mxw_i_all(1));
-    mxw_real s = mxw_mul(r, r), w = mxw_fnma(half, s, one), lost = mxw_fnma(half, s, mxw_sub(one, w));
-    mxw_real p = mxw_where(odd, mxw_all(2.443066842e-05f), mxw_all(-1.951790764e-04f));
-    p = mxw_fma(p, s, mxw_where(odd, mxw_all(-1.388730132e-03f), mxw_all(8.332187310e-03f)));
-    p = mxw_fma(p, s, mxw_where(odd, mxw_all(4.166664556e-02f), mxw_all(-1.666665524e-01f)));
-    mxw_real low = mxw_where(odd, mxw_fnma(r, e, lost), mxw_mul(w, e)), factor = mxw_mul(s, mxw_where(odd, s, r));
-    mxw_real y = mxw_add(mxw_where(odd, w, r), mxw_fma(factor, p, low));
-    return mxw_turned(mxw_turned(y, mxw_i_left(i, 30)), sign);
-}
-MX_INLINE mxw_real mxw_sin(mxw_real x)
-{
-    mxw_real y = mxw_sine(x, 0, mxw_bits(x));
-    mxw_mask far = mxw_not(mxw_less(mxw_abs(x), mxw_all(MX_TRIG_LIMIT_F32)));
-    return mxw_any(far) ? mxw_one_by_one(mx_sin_f32, x, y, far) : y;
-}
-MX_INLINE mxw_real mxw_cos(mxw_real x)
-{
-    mxw_real y = mxw_sine(x, 1, mxw_i_all(0));
-    mxw_mask far = mxw_not(mxw_less(mxw_abs(x), mxw_all(MX_TRIG_LIMIT_F32)));
-    return mxw_any(far) ? mxw_one_by_one(mx_cos_f32, x, y, far) : y;
-}
-
-/* A root as a sum: a rough one, of 14 bits, and what it lacks, by one step of Newton's.  The root of the processor takes longer. */
-MX_INLINE mxw_real mxw_root_with_error(mxw_real z, mxw_real *e)
-{
-    mxw_real over = mxw_rsqrt14(mxw_add(mxw_all(0x1p-100f), z)), r = mxw_mul(z, over);
-    *e = mxw_mul(mxw_fnma(r, r, z), mxw_mul(mxw_all(0.5f), over));
-    return r;
-}
-MX_INLINE mxw_real mxw_arcsin_rest(mxw_real s, mxw_real z)
-{
-    mxw_real p = mxw_cubic(z, 7.498855073e-02f, 4.500138007e-02f, 2.655454217e-02f, 3.808502356e-02f);
-    return mxw_mul(mxw_mul(s, z), mxw_fma(z, p, mxw_all(1.666667241e-01f)));
-}
-MX_INLINE mxw_real mxw_arcsin(mxw_real x)
-{
-    mxw_real a = mxw_abs(x), half = mxw_all(0.5f), hi = mxw_all(MXI_HALF_PI_HI), e;
-    mxw_mask far = mxw_less(half, a);
-    mxw_real z = mxw_where(far, mxw_fnma(half, a, half), mxw_mul(a, a)), root = mxw_root_with_error(z, &e);
-    mxw_real q = mxw_arcsin_rest(mxw_where(far, mxw_add(root, e), a), z), two = mxw_add(root, root);
-    mxw_real v = mxw_sub(hi, two), lost = mxw_sub(mxw_sub(hi, v), two), rest = mxw_add(q, e);
-    lost = mxw_sub(mxw_add(lost, mxw_all(MXI_HALF_PI_LO)), mxw_add(rest, rest));
-    return mxw_with_sign(mxw_where(far, mxw_add(v, lost), mxw_add(a, q)), x);
-}
-/* turns pi/2 + k (s + q), k = -1, or 2 beyond 1/2, and turned with x. */
-MX_INLINE mxw_real mxw_arccos(mxw_real x)
-{
-    mxw_real a = mxw_abs(x), half = mxw_all(0.5f), one = mxw_all(1.0f), e;
-    mxw_mask far = mxw_less(half, a);
-    mxw_real z = mxw_where(far, mxw_fnma(half, a, half), mxw_mul(a, a)), root = mxw_root_with_error(z, &e);
-    mxw_real s = mxw_where(far, root, a);
-    mxw_real rest = mxw_arcsin_rest(mxw_where(far, mxw_add(root, e), a), z), q = mxw_where(far, mxw_add(rest, e), rest);
-    mxw_real k = mxw_turned(mxw_where(far, mxw_all(2.0f), mxw_all(-1.0f)), mxw_bits(x));
-    mxw_real turns = mxw_where(far, mxw_fnma(half, k, one), one);
-    mxw_real base = mxw_mul(turns, mxw_all(MXI_HALF_PI_HI)), v = mxw_fma(s, k, base), lost = mxw_fma(s, k, mxw_sub(base, v));
-    return mxw_add(v, mxw_fma(q, k, mxw_fma(turns, mxw_all(MXI_HALF_PI_LO), lost)));
-}
-
 /* ---- exponentials ------------------------------------------------------------------------------------------------ */
-
-/* As in mxop_math_f32_sums.h: x = n log(2) + r, r with what it lost; *power the bits of 2^(n + bias - 127). */
-MX_INLINE mxw_real mxw_exp_reduced(mxw_real x, float bias, mxw_real *lost, mxw_bits_ *power)
-{
-    mxw_real big = mxw_all(MX_ROUND_F32 + bias), t = mxw_fma(x, mxw_all(1.44269504f), big), n = mxw_sub(t, big);
-    mxw_real whole = mxw_fnma(n, mxw_all(0.693145751953125f), x), low = mxw_all(1.42860682e-6f), r = mxw_fnma(n, low, whole);
-    *lost = mxw_fnma(n, low, mxw_sub(whole, r));
-    *power = mxw_i_left(mxw_bits(t), 23);
-    return r;
-}
-/* (e^r - 1 - r) / r^2 */
-MX_INLINE mxw_real mxw_exp_rest(mxw_real r)
-{
-    return mxw_fma(r, mxw_cubic(r, 1.666652113e-01f, 4.166827351e-02f, 8.368685842e-03f, 1.382013783e-03f), mxw_all(4.999999404e-01f));
-}
-/* The text of mx_exp_f32 but for the scaling, which is one instruction.  It takes a hundred cycles where its result is denormal or
- * vanishes: what vanishes is left out, here and in what follows.  ULP 0.88 */
-MX_INLINE mxw_real mxw_exp(mxw_real x)
-{
-    mxw_real c = mxw_min(mxw_all(104.0f), x), big = mxw_all(MX_ROUND_F32), one = mxw_all(1.0f);
-    mxw_real n = mxw_sub(mxw_fma(c, mxw_all(1.44269504f), big), big);
-    mxw_real r = mxw_fma(n, mxw_all(-1.42860682e-6f), mxw_fma(n, mxw_all(-0.693145751953125f), c));
-    return mxw_scaled_where(mxw_not(mxw_less(x, mxw_all(MX_VANISHES_F32))), mxw_fma(r, mxw_fma(r, mxw_exp_rest(r), one), one), n);
-}
-MX_INLINE mxw_real mxw_exp_sub(mxw_real x, mxw_real y) { return mxw_exp(mxw_sub(x, y)); }
 
 /* e^r - 1 and s = 2^n for x = n log(2) + r, n in sixteenths: the one nearest to a number that is nearer to 0 than x / log(2), so that
  * next to 0 little cancels.  What the table of s lost is in r; next to the largest results, n stays where s does not overflow. */
@@ -424,30 +257,6 @@ MX_INLINE mxw_real mxw_scaled_to_units(mxw_real a, mxw_real n)
     mxw_mask normal = mxw_not(mxw_less(units, mxw_all(0x1p23f)));
     return mxw_where(normal, mxw_scaled_where(normal, a, n), mxw_with_sign(mxw_number(mxw_i_nearest(units)), a));
 }
-/* As in mxop_math_f32.h, but for the quotient, 1 / (1 + e^a) for a = |x|: a rough one of the rounded sum, and e, how far it is from
- * the sum's parts: 2^n, which makes no error, 2^n (e^r - 1), and 1.  `far`: all in units of 2^-24.  ULP 0.96 */
-MX_INLINE mxw_real mxw_sigmoid_by(mxw_real x, mxw_real a, int far)
-{
-    mxw_real lost, one = mxw_all(1.0f), unit = mxw_all(far ? 0x1p-24f : 1.0f);
-    mxw_bits_ power;
-    mxw_real r = mxw_exp_reduced(a, far ? 127.0f - 24.0f : 127.0f, &lost, &power), s = mxw_number(power);
-    mxw_real more = mxw_mul(s, mxw_fma(mxw_mul(r, r), mxw_exp_rest(r), r)), y = mxw_rcp14(mxw_add(mxw_add(s, unit), more));
-    mxw_real e = mxw_fnma(y, unit, mxw_fnma(y, more, mxw_fnma(y, s, one)));
-    y = mxw_fma(y, mxw_fma(e, e, e), y);
-    if (far) y = mxw_scaled_to_units(y, mxw_all(-24.0f));
-    return mxw_where(mxw_less(x, mxw_all(0.0f)), y, mxw_sub(one, y));
-}
-MX_INLINE mxw_real mxw_sigmoid_far(mxw_real x)
-{
-    mxw_mask some;
-    mxw_real a = mxw_counted(x, 80.0f, MX_VANISHES_F32, &some);
-    return mxw_or_zero(some, mxw_sigmoid_by(x, a, 1));
-}
-MX_INLINE mxw_real mxw_sigmoid(mxw_real x)
-{
-    mxw_real a = mxw_abs(x);
-    return mxw_any(mxw_less(mxw_all(80.0f), a)) ? mxw_sigmoid_far(x) : mxw_sigmoid_by(x, a, 0);
-}
 
 /* ---- powers ------------------------------------------------------------------------------------------------------ */
 
@@ -485,23 +294,6 @@ MX_INLINE mxw_real mxw_exp2_sum(mxw_sum v)
     v.lo = mxw_or_zero(mxw_equal(c, v.hi), v.lo), v.hi = c;
     mxw_real t = mxw_exp2_parts(v, &more, &n);
     return mxw_scaled_where(mxw_not(mxw_less(c, mxw_all(-150.0f))), mxw_fma(t, more, t), n);     /* as in mxw_exp */
-}
-/* The cases of C's pow, as in mx_pow_f32; r = |x|^y of positive numbers. */
-static MX_NOINLINE mxw_real mxw_pow_cases(mxw_real x, mxw_real y, mxw_real r)
-{
-    mxw_real a = mxw_abs(x), none = mxw_all(0.0f), one = mxw_all(1.0f), top = mxw_all(MX_INF_F32);
-    mxw_mask minus = mxw_less(y, none), whole = mxw_whole(y), odd = mxw_and(whole, mxw_not(mxw_whole(mxw_mul(y, mxw_all(0.5f)))));
-    r = mxw_where(mxw_equal(a, none), mxw_where(minus, top, none), r);
-    r = mxw_where(mxw_equal(a, top), mxw_where(minus, none, top), r);
-    r = mxw_where(odd, mxw_with_sign(r, x), r);
-    minus = mxw_and(mxw_less(x, none), mxw_less(a, top));
-    r = mxw_where(mxw_and(minus, mxw_not(whole)), mxw_all(MX_NAN_F32), r);
-    r = mxw_where(mxw_unordered(x, y), mxw_add(x, y), r);
-    r = mxw_where(mxw_or(mxw_equal(y, none), mxw_equal(x, one)), one, r);
-    r = mxw_where(mxw_and(mxw_equal(x, mxw_all(-1.0f)), mxw_equal(mxw_abs(y), top)), one, r);
-    r = mxw_where(mxw_equal(y, one), x, r);
-    r = mxw_where(mxw_equal(y, mxw_all(2.0f)), mxw_mul(x, x), r);
-    return mxw_where(mxw_equal(y, mxw_all(3.0f)), mxw_mul(mxw_mul(x, x), x), r);
 }
 MX_INLINE mxw_real mxw_pow(mxw_real x, mxw_real y)
 {
@@ -559,107 +351,20 @@ MX_INLINE mxw_real mxw_gelu(mxw_real x)
     return mxw_but_for(mxw_with_sign(y, x), x, 0x00030000u);
 }
 
-/* log(1 + e^x) = max(x, 0) + log(1 + t), t = e^-|x|; all of them have two parts, and t - t^2 / 2 is left of them far below 0. */
-MX_INLINE mxw_real mxw_softplus_by(mxw_real x, mxw_real a)
-{
-    mxw_real unit = mxw_all(-0x1.715476p0f), one = mxw_all(1.0f), more, n;
-    mxw_sum v;
-    v.hi = mxw_mul(a, unit);
-    v.lo = mxw_fma(a, mxw_all(-1.925963e-08f), mxw_fms(a, unit, v.hi));
-    mxw_real power = mxw_exp2_parts(v, &more, &n), s = mxw_scaled(power, n), t = mxw_fma(s, more, s), u = mxw_add(one, t);
-    mxw_real lost = mxw_fma(s, more, mxw_sub(s, t)), far = mxw_fnma(mxw_fma(t, more, t), mxw_all(0.5f), more);
-    v = mxw_log_sum_parts(u, mxw_add(mxw_sub(t, mxw_sub(u, one)), lost), 0.0f);
-    mxw_real base = mxw_max(mxw_all(0.0f), x), y = mxw_add(base, v.hi), part = mxw_sub(y, base);
-    lost = mxw_add(mxw_sub(base, mxw_sub(y, part)), mxw_sub(v.hi, part));
-    return mxw_where(mxw_less(x, mxw_all(-9.5f)), mxw_scaled(mxw_fma(power, far, power), n), mxw_add(y, mxw_add(v.lo, lost)));
-}
-static MX_NOINLINE mxw_real mxw_softplus_far(mxw_real x)
-{
-    mxw_real far = mxw_all(40.0f), y = mxw_softplus_by(x, mxw_min(far, mxw_abs(x)));
-    y = mxw_where(mxw_less(far, x), x, y);
-    return mxw_where(mxw_less(x, mxw_all(-40.0f)), mxw_exp(x), y);
-}
-MX_INLINE mxw_real mxw_softplus(mxw_real x)
-{
-    mxw_real a = mxw_abs(x);
-    return mxw_any(mxw_less(mxw_all(40.0f), a)) ? mxw_softplus_far(x) : mxw_softplus_by(x, a);
-}
-MX_INLINE mxw_real mxw_log_sigmoid(mxw_real x)
-{
-    mxw_bits_ top = mxw_i_all(0x80000000u);
-    return mxw_turned(mxw_softplus(mxw_turned(x, top)), top);
-}
-
-MXW_INVERSES(mxw, float, 0x1p125f, mxw_nearly_inverse)
-MXW_LOOP_1(mxw, float, reciprocal)
-#define MX_WIDE_reciprocal_f32 mxw_reciprocal_loop
-MXW_LOOP_1(mxw, float, rint)
-#define MX_WIDE_rint_f32 mxw_rint_loop
-MXW_LOOP_1(mxw, float, round)
-#define MX_WIDE_round_f32 mxw_round_loop
-MXW_LOOP_1(mxw, float, rsqrt)
-#define MX_WIDE_rsqrt_f32 mxw_rsqrt_loop
-MXW_LOOP_1(mxw, float, softsign)
-#define MX_WIDE_softsign_f32 mxw_softsign_loop
 MXW_LOOP_1(mxw, float, tanh)
-#define MX_WIDE_tanh_f32 mxw_tanh_loop
-MXW_LOOP_1(mxw, float, erf)
-#define MX_WIDE_erf_f32 mxw_erf_loop
 MXW_LOOP_1(mxw, float, normcdf)
-#define MX_WIDE_normcdf_f32 mxw_normcdf_loop
 MXW_LOOP_1(mxw, float, gelu)
-#define MX_WIDE_gelu_f32 mxw_gelu_loop
-MXW_LOOP_1(mxw, float, softplus)
-#define MX_WIDE_softplus_f32 mxw_softplus_loop
-MXW_LOOP_1(mxw, float, log_sigmoid)
-#define MX_WIDE_log_sigmoid_f32 mxw_log_sigmoid_loop
-MXW_LOOP_1(mxw, float, arctan)
-#define MX_WIDE_arctan_f32 mxw_arctan_loop
-MXW_LOOP_1(mxw, float, root)
-#define MX_WIDE_sqrt_f32 mxw_root_loop
-MXW_LOOP_1(mxw, float, half_power)
-#define MX_WIDE_half_power_f32 mxw_half_power_loop
 MXW_LOOP_1(mxw, float, cbrt)
-#define MX_WIDE_cbrt_f32 mxw_cbrt_loop
 MXW_LOOP_1(mxw, float, log1p)
-#define MX_WIDE_log1p_f32 mxw_log1p_loop
 MXW_LOOP_1(mxw, float, log)
-#define MX_WIDE_log_f32 mxw_log_loop
 MXW_LOOP_1(mxw, float, log2)
-#define MX_WIDE_log2_f32 mxw_log2_loop
 MXW_LOOP_1(mxw, float, log10)
-#define MX_WIDE_log10_f32 mxw_log10_loop
 MXW_LOOP_1(mxw, float, arcsinh)
-#define MX_WIDE_arcsinh_f32 mxw_arcsinh_loop
 MXW_LOOP_1(mxw, float, arccosh)
-#define MX_WIDE_arccosh_f32 mxw_arccosh_loop
-MXW_LOOP_1(mxw, float, arctanh)
-#define MX_WIDE_arctanh_f32 mxw_arctanh_loop
-MXW_LOOP_1(mxw, float, sin)
-#define MX_WIDE_sin_f32 mxw_sin_loop
-MXW_LOOP_1(mxw, float, cos)
-#define MX_WIDE_cos_f32 mxw_cos_loop
 MXW_LOOP_1(mxw, float, tan)
-#define MX_WIDE_tan_f32 mxw_tan_loop
-MXW_LOOP_1(mxw, float, arcsin)
-#define MX_WIDE_arcsin_f32 mxw_arcsin_loop
-MXW_LOOP_1(mxw, float, arccos)
-#define MX_WIDE_arccos_f32 mxw_arccos_loop
-MXW_QUOTIENTS(mxw, float, 0x1p100f, 0x1p24f)
-#define MX_WIDE_div_f32 mxw_div_loop
 MXW_LOOP_2(mxw, float, pow)
-#define MX_WIDE_pow_f32 mxw_pow_loop
-MXW_LOOP_1(mxw, float, exp)
-#define MX_WIDE_exp_f32 mxw_exp_loop
-MXW_LOOP_2(mxw, float, exp_sub)
-#define MX_WIDE_exp_sub_f32 mxw_exp_sub_loop
-MXW_LOOP_1(mxw, float, sigmoid)
-#define MX_WIDE_sigmoid_f32 mxw_sigmoid_loop
 MXW_LOOP_1(mxw, float, expm1)
-#define MX_WIDE_expm1_f32 mxw_expm1_loop
 MXW_LOOP_1(mxw, float, sinh)
-#define MX_WIDE_sinh_f32 mxw_sinh_loop
 MXW_LOOP_1(mxw, float, cosh)
-#define MX_WIDE_cosh_f32 mxw_cosh_loop
 
 #endif

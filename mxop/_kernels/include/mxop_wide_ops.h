@@ -19,7 +19,6 @@ MXW_OF(MXW_R, all, (MXW_T x), MXW_P(set1)(x))
 MXW_2(add, MXW_P(add)(a.v[u], b.v[u]))
 MXW_2(sub, MXW_P(sub)(a.v[u], b.v[u]))
 MXW_2(mul, MXW_P(mul)(a.v[u], b.v[u]))
-MXW_2(div, MXW_P(div)(a.v[u], b.v[u]))
 MXW_3(fma, MXW_P(fmadd)(a.v[u], b.v[u], c.v[u]))             /* a b + c */
 MXW_3(fnma, MXW_P(fnmadd)(a.v[u], b.v[u], c.v[u]))           /* c - a b */
 MXW_3(fms, MXW_P(fmsub)(a.v[u], b.v[u], c.v[u]))             /* a b - c */
@@ -28,12 +27,8 @@ MXW_2(max, MXW_P(max)(a.v[u], b.v[u]))                       /* NaN in b goes th
 MXW_2(min, MXW_P(min)(a.v[u], b.v[u]))
 MXW_2(limited, MXW_P(range)(a.v[u], b.v[u], 2))              /* the smaller magnitude, with the sign of a; b for NaN */
 MXW_1(abs, MXW_P(abs)(a.v[u]))
-MXW_1(sqrt, MXW_P(sqrt)(a.v[u]))
 MXW_1(rsqrt14, MXW_P(rsqrt14)(a.v[u]))                       /* within 2^-14: for corrections alone */
 MXW_1(rcp14, MXW_P(rcp14)(a.v[u]))
-MXW_3(fma_up, MXW_P(fmadd_round)(a.v[u], b.v[u], c.v[u], _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC))        /* rounded up */
-MXW_2(sub_up, MXW_P(sub_round)(a.v[u], b.v[u], _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC))
-MXW_1(ceil, MXW_P(roundscale)(a.v[u], 2 | 8))
 MXW_1(exponent, MXW_P(getexp)(a.v[u]))                       /* of denormals too; -inf of 0, inf of inf */
 /* The mantissa from 1 to 2: of |x|, or NaN below zero */
 MXW_1(mantissa, MXW_P(getmant)(a.v[u], _MM_MANT_NORM_1_2, _MM_MANT_SIGN_zero))
@@ -51,13 +46,11 @@ MXW_OF(MXW_I, i_sub, (MXW_I a, MXW_I b), MXW_E(sub)(a.v[u], b.v[u]))
 MXW_OF(MXW_I, i_add, (MXW_I a, MXW_I b), MXW_E(add)(a.v[u], b.v[u]))
 MXW_OF(MXW_I, i_less, (MXW_I a, MXW_I b), _mm512_subs_epu16(a.v[u], b.v[u]))     /* of halves of a word, 0 at least */
 MXW_OF(MXW_I, i_max, (MXW_I a, MXW_I b), MXW_E(max)(a.v[u], b.v[u]))
-MXW_OF(MXW_I, i_min, (MXW_I a, MXW_I b), MXW_E(min)(a.v[u], b.v[u]))
 MXW_OF(MXW_I, i_nearest, (MXW_R a), MXW_CVT(a.v[u]))
 MXW_OF(MXW_I, i_left, (MXW_I a, unsigned n), MXW_E(slli)(a.v[u], n))
 MXW_OF(MXW_I, i_right, (MXW_I a, unsigned n), MXW_E(srli)(a.v[u], n))
-/* a with the sign of b; a with its sign changed where that bit is set in b */
+/* a with the sign of b */
 MXW_2(with_sign, MXW_FROM_BITS(MXW_E(ternarylogic)(MXW_SET1(~MXW_TOP), MXW_TO_BITS(a.v[u]), MXW_TO_BITS(b.v[u]), 0xca)))
-MXW_OF(MXW_R, turned, (MXW_R a, MXW_I b), MXW_FROM_BITS(MXW_E(ternarylogic)(MXW_SET1(MXW_TOP), MXW_TO_BITS(a.v[u]), b.v[u], 0x6c)))
 
 /* ---- choices ----------------------------------------------------------------------------------------------------- */
 MXW_OF(MXW_M, less, (MXW_R a, MXW_R b), MXW_P_MASK(cmp)(a.v[u], b.v[u], _CMP_LT_OQ))
@@ -83,7 +76,6 @@ MX_INLINE int MXW_N(i_any_other)(MXW_I a, MXW_UINT b, MXW_UINT mask)
 }
 MXW_OF(MXW_R, where, (MXW_M m, MXW_R a, MXW_R b), MXW_P(mask_mov)(b.v[u], m.v[u], a.v[u]))
 MXW_OF(MXW_R, or_zero, (MXW_M m, MXW_R a), MXW_P(maskz_mov)(m.v[u], a.v[u]))
-MXW_OF(MXW_R, add_where, (MXW_M m, MXW_R a, MXW_R b), MXW_P(mask_add)(a.v[u], m.v[u], a.v[u], b.v[u]))
 /* a, but for b of a class whose nibble in the table is another than 0; from the lowest: NaN, signalling NaN, 0, 1, -inf, inf,
  * negative, positive; 2 is b itself, 3 NaN, 4 -inf, 5 inf. */
 MXW_OF(MXW_R, but_for, (MXW_R a, MXW_R b, uint32_t table), MXW_P(fixupimm)(a.v[u], b.v[u], MXW_SET1((MXW_INT)table), 0))
@@ -114,4 +106,24 @@ MX_INLINE MXW_R MXW_N(read)(const MXW_T *x, ptrdiff_t n) { return MXW_N(read_or)
 MX_INLINE void MXW_N(write)(MXW_T *o, MXW_R a, ptrdiff_t n)
 {
     MXW_EACH MXW_P(mask_storeu)(o + MXW_COUNT * u, MXW_N(first)(n - MXW_COUNT * u), a.v[u]);
+}
+
+/* The cases of C's pow, as in mx_pow_f32; r = |x|^y of positive numbers. */
+static MX_NOINLINE MXW_R MXW_N(pow_cases)(MXW_R x, MXW_R y, MXW_R r)
+{
+#define N MXW_N
+    MXW_R a = N(abs)(x), none = N(all)(0), one = N(all)(1), top = N(all)((MXW_T)INFINITY);
+    MXW_M minus = N(less)(y, none), whole = N(whole)(y), odd = N(and)(whole, N(not)(N(whole)(N(mul)(y, N(all)((MXW_T)0.5)))));
+    r = N(where)(N(equal)(a, none), N(where)(minus, top, none), r);
+    r = N(where)(N(equal)(a, top), N(where)(minus, none, top), r);
+    r = N(where)(odd, N(with_sign)(r, x), r);
+    minus = N(and)(N(less)(x, none), N(less)(a, top));
+    r = N(where)(N(and)(minus, N(not)(whole)), N(all)((MXW_T)NAN), r);
+    r = N(where)(N(unordered)(x, y), N(add)(x, y), r);
+    r = N(where)(N(or)(N(equal)(y, none), N(equal)(x, one)), one, r);
+    r = N(where)(N(and)(N(equal)(x, N(all)(-1)), N(equal)(N(abs)(y), top)), one, r);
+    r = N(where)(N(equal)(y, one), x, r);
+    r = N(where)(N(equal)(y, N(all)(2)), N(mul)(x, x), r);
+    return N(where)(N(equal)(y, N(all)(3)), N(mul)(N(mul)(x, x), x), r);
+#undef N
 }
