@@ -158,10 +158,11 @@ MX_INLINE float mx_arctan_f32(float x)
     float p = MX_FMAF(z, MX_PF8(z, 1.999862641e-01f, -1.426510960e-01f, 1.095686778e-01f, -8.417419344e-02f,
                                 5.820019543e-02f, -3.142193705e-02f, 1.104649622e-02f, -1.823227387e-03f),
                       -3.333330154e-01f);
-    float cube = t * z, q = MX_FMAF(cube, p, MX_FMAF(t, z, -cube) * p);
     float v = MXI_HALF_PI_HI - t, lost = (MXI_HALF_PI_HI - v) - t;
     e = a > 0x1p20f ? 0.0f : e;
-    return copysignf(far ? v - (q - (lost + MXI_HALF_PI_LO - 0.5f * e)) : t + q, x);
+    float low = far ? lost + MXI_HALF_PI_LO - 0.5f * e : 0.0f;
+    float cube = t * z, q = MX_FMAF(cube, p, MX_FMAF(t, z, -cube) * p - low);
+    return copysignf(far ? v - q : t + q, x);
 }
 
 /* As in double, but k = 0 up to 1/4; numerator and denominator of s are made of a or, above 1/2, of a - 1, which is exact. */
