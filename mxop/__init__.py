@@ -14,6 +14,7 @@ from . import op
 from .context import Context, cpu, cpu_pinned, current_context, gpu, gpu_memory_info, num_gpus
 from .support import errors
 from .support import missing as _missing
+from .support import moved as _moved
 from .support.distribution import VERSION as _VERSION
 from .support.errors import MXNetError
 
@@ -79,7 +80,7 @@ _NAMES = {"AttrScope": "mxop.attribute", "Executor": "mxop.graph.executor", "Sym
 
 
 def __getattr__(name: str):
-    if name in _LATER or name in _missing.FOLDERS:
+    if name in _LATER or name in _moved.FOLDERS:
         return _import_module(_LATER.get(name, f"mxop.{name}"))
     if name in _NAMES:
         return getattr(_import_module(_NAMES[name]), name)

@@ -461,6 +461,90 @@ def test_garbage_may_be_collected_at_any_moment(reads):
         gc.set_threshold(*thresholds)
 
 
+class _Drops(_Garbage):
+    """As it, but drops the arrays once some are read."""
+
+    def __del__(self):
+        super().__del__()
+        del self.dropped[:]
+
+
+def test_garbage_may_evaluate_and_drop_what_is_being_prepared():
+    """A list of results was filled from a batch that a finalizer had evaluated meanwhile: two arrays got one block."""
+    x, enabled, thresholds = made(), gc.isenabled(), gc.get_threshold()
+    gc.disable()
+    try:
+        for later in range(1, 60):
+            gc.set_threshold(100_000, 1, 1)
+            gc.collect()
+            kept = [x * k for k in range(1, 13)]
+            first = x + 7
+            _Drops(kept[:1], kept)
+            del kept
+            gc.set_threshold(gc.get_count()[0] + later, 1, 1)
+            gc.enable()
+            first.wait_to_read()
+            gc.disable()
+            new = [nd.full(SHAPE, k) for k in range(20)]
+            assert not any(a._shares_memory(b) for i, a in enumerate(new) for b in new[:i])
+            assert np.array_equal(first.asnumpy(), x.asnumpy() + 7)
+    finally:
+        gc.set_threshold(*thresholds)
+        if enabled:
+            gc.enable()
+
+
+def test_a_formula_that_is_too_long_is_refused_by_its_call():
+    """It became pending, and nothing could be evaluated any more."""
+
+    @elementwise(name="test_lazy_too_long")
+    def long(data):
+        """Too many values at a time."""
+        parts = [F.exp(data * (k / 512)) for k in range(1, 300)]
+        total = sum(parts)
+        return sum(p * total for p in parts) / 1e5
+
+    try:
+        x = made()
+        kept = x * 3
+        with pytest.raises(mx.MXNetError, match="its formula is too long"):
+            long(x[:, ::2])
+        assert np.array_equal(kept.asnumpy(), x.asnumpy() * 3)
+    finally:
+        unregister("test_lazy_too_long")
+
+
+def test_constants_are_not_folded_across_calls():
+    """They were, in double: another last bit than by call after call."""
+
+    @elementwise(name="test_lazy_tenth")
+    def tenth(data):
+        """A tenth."""
+        return data * 0.1
+
+    def gradient(x):
+        x.attach_grad()
+        with autograd.record():
+            y = tenth(tenth(x))
+        y.backward()
+        return x.grad
+
+    def third(x):
+        one = nd.ones_like(x)
+        return one / (one + one + one)
+
+    try:
+        x = nd.abs(made())
+        for f in (
+            gradient,
+            lambda x: nd.power(x, nd.ones_like(x) * 0.5),
+            lambda x: third(x) + third(x) * third(x),
+        ):
+            assert np.array_equal(f(x).asnumpy(), at_once(lambda f=f: f(x).asnumpy()))
+    finally:
+        unregister("test_lazy_tenth")
+
+
 def test_the_profiler_sees_each_call(tmp_path):
     x = made()
     mx.profiler.set_config(profile_imperative=True, aggregate_stats=True, filename=str(tmp_path / "profile.json"))

@@ -11,12 +11,12 @@ import pytest
 from processes import ROOT, fails_python, run_python
 
 import mxop as mx
-from mxop.support import missing
+from mxop.support import moved
 
 PACKAGE = Path(mx.__file__).parent
 #: The names of modules that are imported by another than that of where they lie, and that.
 PAIRS = {}
-for _name, _folder in missing.FOLDERS.items():
+for _name, _folder in moved.FOLDERS.items():
     for _path in [PACKAGE / _folder / f"{_name}.py", *sorted((PACKAGE / _folder / _name).rglob("*.py"))]:
         _module = ".".join(_path.relative_to(PACKAGE).with_suffix("").parts).removesuffix(".__init__")
         PAIRS |= {f"mxop.{_module.removeprefix(_folder + '.')}": f"mxop.{_module}"} if _path.exists() else {}
@@ -126,4 +126,26 @@ def test_the_top_of_the_package_is_read_at_a_glance():
         assert len({Path(name).parts[1] for name in listed}) <= 28
     there = [p for p in PACKAGE.iterdir() if p.suffix == ".py" or (p.is_dir() and any(p.glob("*.py")))]
     assert len(there) <= 28
-    assert not {p.name for p in there} & {f"{name}.py" for name in missing.FOLDERS}
+    assert not {p.name for p in there} & {f"{name}.py" for name in moved.FOLDERS}
+
+
+_MEANWHILE = """
+import threading, time
+problems = []
+def run(name, after):
+    time.sleep(after)
+    try:
+        exec(f"import {name}")
+    except BaseException as problem:
+        problems.append(repr(problem))
+threads = [threading.Thread(target=run, args=a) for a in (("mxop", 0), ("mxop.optimizer", 0.1), ("mxop.lr_scheduler", 0.2))]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+assert not problems, problems
+"""
+
+
+def test_other_threads_may_import_them_while_the_package_is_imported():
+    run_python(_MEANWHILE)

@@ -10,6 +10,7 @@ cdef class ElementwiseCall:
     cdef bint has_keys, creates, broadcast, plain_types, has_rule
     cdef unsigned char ways[MAX_VALUES]     # how a parameter takes integer data's type; 0: not at all
     cdef bint typed                 # whether one does
+    cdef bint constant              # whether a result does not depend on the inputs
     cdef int truths                 # whether the result says where something holds: 1; 2: if all inputs do
     cdef list programs              # by compute type
     cdef dict backwards             # wanted inputs -> BackwardPlan

@@ -130,6 +130,7 @@ cdef class ElementwiseCall:
             if kind is Scalar or kind is Bound:
                 self.ways[<int>k] = way_of(self.formula.roots, name, SATURATES if kind is Bound else WRAPS)
                 self.typed = True
+        self.constant = not all([any([n.kind == "input" for n in walk([r])]) for r in self.formula.roots])
         self.truths = truths_of(self.formula.roots) if op.out_dtype is None else 0  # a cast says what is meant
         if self.n_in + self.n_out > MAX_REGISTERS:
             raise OpValueError(f"operator {op.name}: {self.n_in} inputs and {self.n_out} outputs; at most {MAX_REGISTERS} "
@@ -416,6 +417,7 @@ cdef object run_large(ElementwiseCall call, object inputs, const Value* values, 
     cdef Array first = <Array>inputs[0]
     cdef int k, ndim, dtype = first.dtype, ctype
     cdef Py_ssize_t size = 1
+    cdef Program program
     cdef list results = None
     if call.has_keys:
         dtype, same = drawn_type(call, inputs), False
@@ -428,10 +430,11 @@ cdef object run_large(ElementwiseCall call, object inputs, const Value* values, 
         size *= shape[k]
     ctype = compute_type(call, first, inputs)
     values = typed_values(call, values, dtype, typed, &ctype)
+    program = call.program(ctype)
     if out is None and call.plain_types and dtype <= FLOAT64 and not watched(IMPERATIVE | NANS):
         results = <list>defer(call, inputs, values, dtype, ndim, shape, size)
     if results is None:
-        results = evaluated(call, call.program(ctype), inputs, values, out, req, ndim, shape, size, dtype)
+        results = evaluated(call, program, inputs, values, out, req, ndim, shape, size, dtype)
     if is_noted():
         record_elementwise(call, inputs, results, values)
     return results[0] if call.n_out == 1 else results

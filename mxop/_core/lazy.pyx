@@ -13,11 +13,10 @@ from cpython.pythread cimport (
     WAIT_LOCK, PyThread_acquire_lock, PyThread_allocate_lock, PyThread_get_thread_ident, PyThread_release_lock,
     PyThread_type_lock,
 )
-from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
 from mxop._core.array cimport (
-    MAX_VALUES, Array, Value, alloc, broadcast_operand, detached, fill_operand, over, set_settle,
+    MAX_VALUES, Array, Value, alloc, broadcast_operand, detached, over, set_settle,
 )
 from mxop._core.elementwise cimport ElementwiseCall
 from mxop._kernels.instruction_sets cimport itemsize_of
@@ -30,8 +29,13 @@ import os
 from mxop._kernels.instruction_sets import has_instruction
 from mxop._kernels.memory import default_limit
 from mxop.formula import compile_program, composed, leaves, param, substitute
+from mxop.support.errors import MXNetError
 from mxop.support.limits import setting
 from mxop.support.memo import keep
+
+cdef extern from "Python.h":
+    int PyGC_Disable()
+    int PyGC_Enable()
 
 cdef enum:
     MOST_OPERANDS = 8       # inputs and outputs of one call that may be pending
@@ -40,7 +44,7 @@ cdef enum:
 cdef int _most = 0          # calls of a batch; fewer than two switch lazy evaluation off
 cdef Py_ssize_t _least = 0  # elements of a result from which on a call may be pending; smaller arrays stay in the caches
 cdef Py_ssize_t _most_bytes = default_limit() // 2      # of the results of a batch
-cdef dict _programs = {}    # steps of a batch, results to be stored, type -> FusedProgram
+cdef dict _programs = {}    # steps of a batch, results to be stored, type -> (program, arrays it reads, root of each result)
 cdef Batch _batch = None    # the pending calls
 cdef unsigned long _runner = 0          # the thread that evaluates them, and holds the lock; 0: none does
 cdef PyThread_type_lock _lock = PyThread_allocate_lock()
@@ -56,12 +60,6 @@ cdef class Batch:
     cdef Py_ssize_t shape[MAX_DIMS]
     cdef Py_ssize_t size
     cdef unsigned long long version     # how often it was changed
-
-
-cdef class FusedProgram:
-    """The program of a batch."""
-    cdef Program program
-    cdef tuple used, places     # the arrays that it reads; which of its roots each result is
 
 
 def set_least(Py_ssize_t size):
@@ -107,7 +105,7 @@ cdef object defer(ElementwiseCall call, object inputs, const Value* values, int 
     cdef Array a
     cdef unsigned long long version
     cdef int k, n_values = <int>len(call.formula.params)
-    if size < _least or _most < 2:
+    if size < _least or _most < 2 or call.constant:  # a constant would be folded into the formulas of later calls, in double
         return None
     if _batch is not None and not fits(_batch, call, inputs, dtype, ndim, shape):
         run_all()
@@ -235,7 +233,9 @@ cpdef int run_all() except -1:
     """Evaluate all pending calls, or wait until the thread that does so has finished."""
     cdef PyThread_type_lock lock
     cdef unsigned long me = PyThread_get_thread_ident()
-    while _batch is not None and _runner != me:  # of several programs for one batch, one may read what another made
+    while _batch is not None:
+        if _runner == me:
+            raise MXNetError("a signal handler cannot use arrays that are being computed")
         if _runner:
             lock = _lock
             with nogil:
@@ -250,6 +250,7 @@ cdef int run(Batch batch) except -1:
     """Evaluate a batch; leave it as it is where it changes while that is being prepared."""
     global _batch, _runner
     cdef unsigned long long version = batch.version
+    cdef bint collects
     cdef list results = []
     cdef int k
     for k in range(batch.n_made):
@@ -259,14 +260,18 @@ cdef int run(Batch batch) except -1:
         return 0
     PyThread_acquire_lock(_lock, WAIT_LOCK)  # whoever else has it gives it back without the interpreter's lock
     _runner = PyThread_get_thread_ident()
+    collects = PyGC_Disable()  # programs may be compiled for shapes; finalizers would see what is not computed yet
     try:
         execute(batch, pieces)
     finally:
+        if collects:
+            PyGC_Enable()
         _runner = 0
         PyThread_release_lock(_lock)
     for k in range(batch.n_made):
         if batch.made[k] != NULL:
             batch.made[k].lazy = False
+            batch.made[k] = NULL  # whoever was preparing this batch, too, finds none
     _batch = None
     release_inputs(batch)
     return 0
@@ -274,10 +279,9 @@ cdef int run(Batch batch) except -1:
 
 cdef list as_programs(Batch batch, list results):
     """Return programs with the arrays that they read and write: one for the whole batch where it has registers enough."""
-    cdef FusedProgram fused
     numbers = tuple([k for k, a in enumerate(results) if a is not None])
     fused = program_of(tuple(batch.steps), numbers, batch.dtype)
-    if fused.program.n_registers <= MOST_REGISTERS:
+    if (<Program>fused[0]).n_registers <= MOST_REGISTERS:
         return [(fused, batch.arrays, [results[k] for k in numbers], batch.n_values)]
     pieces, first = [], 0
     for call, operands in batch.steps:
@@ -291,56 +295,52 @@ cdef list as_programs(Batch batch, list results):
     return pieces
 
 
-cdef FusedProgram program_of(tuple steps, tuple numbers, int dtype):
-    """Return the program that computes some results of calls."""
-    cdef FusedProgram fused
+cdef tuple program_of(tuple steps, tuple numbers, int dtype):
+    """Return the program that computes some results of calls, the arrays that it reads, and which root each result is."""
     key = steps, numbers, dtype
     found = _programs.get(key)
     if found is not None:
-        return <FusedProgram>found
+        return <tuple>found
     formulas, names = [], []
     for k, (call, operands) in enumerate(steps):  # parameters of the same name are others in each call
         own = {leaf: param(f"{k}.{leaf.label}", leaf.real) for leaf in leaves(call.formula.roots) if leaf.kind == "param"}
         formulas.append((tuple(substitute(call.formula.roots, own)), operands))
         names += [f"{k}.{n}" for n in call.formula.params]
-    fused = FusedProgram.__new__(FusedProgram)
-    roots, fused.used, fused.places = composed(tuple(formulas), numbers)
-    listing = compile_program(roots, len(fused.used), lambda name: has_instruction(name, dtype), dtype <= 1)
-    fused.program = Program(listing, names, dtype)
-    return <FusedProgram>keep(_programs, key, fused)
+    roots, used, places = composed(tuple(formulas), numbers)
+    listing = compile_program(roots, len(used), lambda name: has_instruction(name, dtype), dtype <= 1)
+    return <tuple>keep(_programs, key, (Program(listing, names, dtype), used, places))
+
+
+cdef inline void describe(Operand* operand, Array a) noexcept:
+    """Describe a contiguous array, which may be a pending result of the batch itself."""
+    operand.data, operand.dtype, operand.req, operand.contiguous, operand.staged = a.data, a.dtype, REQ_WRITE, True, False
 
 
 cdef int execute(Batch batch, list pieces) except -1:
-    """Run programs, one after the other.  No object is made that the garbage collector knows."""
-    cdef Operand* operands = <Operand*>malloc((len(batch.arrays) + batch.n_made + MOST_OPERANDS) * sizeof(Operand))
+    """Run programs, one after the other."""
+    cdef bytearray room = bytearray((len(batch.arrays) + batch.n_made + MOST_OPERANDS) * sizeof(Operand))
+    cdef Operand* operands = <Operand*><char*>room
     cdef const Value* values = batch.values
-    cdef FusedProgram fused
     cdef Operand* target
     cdef Py_ssize_t k, n_in
     cdef list read, made
+    cdef tuple used, places
     cdef int n_values
     cdef Array a
-    if operands == NULL:
-        raise MemoryError()
-    try:
-        for fused, read, made, n_values in pieces:
-            n_in = len(fused.used)
-            for k in range(n_in):
-                a = <Array>read[fused.used[k]]
-                if a.contiguous and a.size == batch.size:
-                    fill_operand(&operands[k], a)
-                else:
-                    broadcast_operand(&operands[k], a, batch.ndim, batch.shape)
-            for k in range(len(made)):  # each root once, though two results may be the same
-                a, target = <Array>made[k], &operands[n_in + <int>fused.places[k]]
-                target.data, target.dtype, target.req = a.data, a.dtype, REQ_WRITE
-                target.contiguous, target.staged = True, False
-            fused.program.run(batch.size, operands, operands + n_in, values)
-            for k in range(len(made)):
-                a, target = <Array>made[k], &operands[n_in + <int>fused.places[k]]
-                if target.data != a.data:
-                    memcpy(a.data, target.data, a.size * itemsize_of(a.dtype))
-            values += n_values
-    finally:
-        free(operands)
+    for (program, used, places), read, made, n_values in pieces:
+        n_in = len(used)
+        for k in range(n_in):
+            a = <Array>read[used[k]]
+            if a.contiguous and a.size == batch.size:
+                describe(&operands[k], a)
+            else:
+                broadcast_operand(&operands[k], a, batch.ndim, batch.shape)
+        for k in range(len(made)):  # each root once, though two results may be the same
+            describe(&operands[n_in + <int>places[k]], <Array>made[k])
+        (<Program>program).run(batch.size, operands, operands + n_in, values)
+        for k in range(len(made)):
+            a, target = <Array>made[k], &operands[n_in + <int>places[k]]
+            if target.data != a.data:
+                memcpy(a.data, target.data, a.size * itemsize_of(a.dtype))
+        values += n_values
     return 0

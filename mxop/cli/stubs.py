@@ -23,7 +23,7 @@ from mxop.opdef.docs import signature
 from mxop.opdef.fluent import Fluent
 from mxop.opdef.params import AnyValue, Bound, DType, Floats, Param, Scalar, Shape
 from mxop.ops.binary import PYTHON_NAMES
-from mxop.support.missing import FOLDERS
+from mxop.support.moved import FOLDERS
 
 from .operators import package_named
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from ..support.errors import MXNetError
-from ..support.missing import Moved
+from ..support.moved import Moved
 from . import libinfo
 
 NAME = "mxnet"

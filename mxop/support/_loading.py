@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
+from . import moved  # noqa: F401  first: other threads may import names that it finds
+
 FIRST = "mxop._kernels.interp"
 
 

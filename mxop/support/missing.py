@@ -1,41 +1,24 @@
-"""Names that are not there: what lies elsewhere, what MXNet has and mxop does not have yet, else what may have been meant.
+"""Names that are not there: what MXNet has and mxop does not have yet, else what may have been meant.
 
-Modules that people import by the names that MXNet gives them are found where they lie.  Every other lookup that fails (in a
-module, a namespace of operators, an array, a symbol, a file) makes its error here.  No suggestion is a name that MXNet gives
-to something else, nor hidden.
+Every lookup that fails (in a module, a namespace of operators, an array, a symbol, a file) makes its error here.  No
+suggestion is a name that MXNet gives to something else, nor hidden.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
-from importlib.machinery import ModuleSpec, PathFinder
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from . import mxnet_names
 from .errors import NotYetError, NotYetImportError, OpLookupError, closest, nearest
+from .moved import Moved, public
 
 #: Names of :mod:`mxop.base` that MXNet's modules have, too, as they import them; programs import them from anywhere.
 KINDS = {"string_types": (str,), "integer_types": (int, np.int32, np.int64), "numeric_types": (float, int, np.generic)}
 NOT_YET = "mxop does not have it yet"
-#: The folder in which a module lies that is imported as ``mxop.NAME``: by MXNet's name, or from where it was before.
-FOLDERS = {name: folder for folder, names in {
-    "mxnet": "base callback checkpoints contrib engine error executor executor_manager feed_forward initializer io kvstore "
-             "libinfo log lr_scheduler metric misc model monitor optimizer recordio registry rnn rtc runtime util as_mxnet",
-    "support": "attribute distribution dtypes errors files generators handles limits memo missing mxnet_names name nested "
-               "per_thread shape_mode",
-    "_core": "nans", "ndarray": "sampling",
-}.items() for name in names.split()}  # fmt: skip
-
-
-def public(module: str) -> str:
-    """Return the name that people import a module by: ``mxop.optimizer`` for ``mxop.mxnet.optimizer``."""
-    top, *parts = module.split(".")
-    return ".".join([top, *parts[1:]]) if parts[:1] == [FOLDERS.get("".join(parts[1:2]))] else module
 
 
 def error(
@@ -142,53 +125,6 @@ def hooks(namespace: dict[str, Any], names: Sequence[str]) -> tuple[Callable[[st
     return __getattr__, __dir__
 
 
-class Moved:
-    """Gives a module under a further name: :data:`FOLDERS` has those of ``mxop``, and all of ``mxnet`` are of mxop.
-
-    It comes first on ``sys.meta_path``, before an installed MXNet, and before Python looks beside a module for a second copy.
-    """
-
-    tops = ("mxop",)  # install_as_mxnet() adds mxnet
-    _specs: dict[str, ModuleSpec | None] = {}  # noqa: RUF012  the modules' own ones
-
-    @classmethod
-    def home(cls, name: str) -> str:
-        """Return the name of where a module lies that is imported by this one."""
-        top, *parts = name.split(".")
-        if top not in cls.tops:
-            return name
-        return ".".join(["mxop", *[FOLDERS[p] for p in parts[:1] if p in FOLDERS], *parts])
-
-    @classmethod
-    def find_spec(cls, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Return what makes the module known under `fullname`; None where that is its own name, or there is none."""
-        name = cls.home(fullname)
-        if name == fullname:
-            return None
-        if name in sys.modules:
-            own = sys.modules[name].__spec__ or ModuleSpec(name, None)
-        else:  # nothing is imported here, where Python holds a lock
-            first, *below = fullname.split(".")[1:]
-            own = PathFinder.find_spec(name, path if below else [f"{p}/{FOLDERS.get(first, '')}" for p in path or ()])
-        if own is None:
-            return None
-        spec = ModuleSpec(fullname, cls, origin=own.origin)  # type: ignore[arg-type]
-        spec.submodule_search_locations = own.submodule_search_locations
-        return spec
-
-    @classmethod
-    def create_module(cls, spec: ModuleSpec) -> ModuleType:
-        """Return the one module there is, which from now on lies in ``sys.modules`` under this name, too."""
-        module = import_module(cls.home(spec.name))
-        cls._specs.setdefault(module.__name__, module.__spec__)
-        return module
-
-    @classmethod
-    def exec_module(cls, module: ModuleType) -> None:
-        """Give the module its own specification back: Python has just written that of the further name into it."""
-        module.__spec__ = cls._specs[module.__name__]
-
-
 class Finder:
     """Says of ``import mxop.gluon`` what Python would only call a module that is not there.
 
@@ -212,6 +148,6 @@ class Finder:
 
 
 def watch_imports() -> None:
-    """Put the finders at both ends of the import system's list, once, however often the package is imported."""
-    others = [f for f in sys.meta_path if getattr(f, "__module__", None) != __name__]
-    sys.meta_path[:] = [Moved, *others, Finder]  # type: ignore[list-item]
+    """Put the finder at the end of the import system's list, once, however often the package is imported."""
+    sys.meta_path[:] = [f for f in sys.meta_path if getattr(f, "__module__", None) != __name__]
+    sys.meta_path.append(Finder)  # type: ignore[arg-type]
