@@ -12,9 +12,11 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import types
 from importlib import metadata
@@ -38,6 +40,8 @@ LEVELS = {
     "x86_64": {"v4": ["-march=x86-64-v4"], "v3": ["-march=x86-64-v3"], "v2": ["-march=x86-64-v2"]},
     "amd64": {"v4": ["-march=x86-64-v4"], "v3": ["-march=x86-64-v3"], "v2": ["-march=x86-64-v2"]},
 }
+#: What a compiler says of a processor that has a set: its macros.
+MACROS = {"v4": {"AVX512F", "AVX512BW", "AVX512DQ", "AVX512VL", "AVX512CD"}, "v3": {"AVX2", "FMA", "BMI2"}}
 PLAIN = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv")
 #: Partial redundancy elimination joins comparisons of a choice's operands before the choice, where GCC no longer vectorises it.
 MODEST = [] if sys.platform == "win32" else ["-fno-tree-pre"]
@@ -116,10 +120,23 @@ def generate_instructions() -> None:
                 del sys.modules[name]
 
 
+def native(levels: dict) -> str:
+    """Return the best of some instruction sets that this processor has, as the compiler knows it."""
+    if not MACROS.keys() <= levels.keys():
+        return next(iter(levels))
+    compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
+    command = [*compiler.split(), "-march=native", "-dM", "-E", "-x", "c", os.devnull]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    macros = set(re.findall(r"^#define __(\w+)__ 1$", told, re.MULTILINE))
+    return next(name for name in levels if MACROS.get(name, set()) <= macros)
+
+
 def isa_extensions() -> list[Extension]:
     """Return one extension for each instruction set of this machine."""
     levels = LEVELS.get(platform.machine().lower(), {"base": []}) if sys.platform != "win32" else {"base": []}
     chosen = os.environ.get("MXOP_BUILD_CPU", "").replace(",", " ").split()
+    if chosen == ["native"]:
+        chosen = [native(levels)]
     if not set(chosen) <= set(levels):
         sys.exit(
             f"mxop: MXOP_BUILD_CPU={' '.join(chosen)!r}; the instruction sets of this machine are {', '.join(levels)}"

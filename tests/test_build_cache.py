@@ -8,6 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from mxop._kernels import instruction_sets
+
 pytest.importorskip("Cython")
 pytest.importorskip("setuptools")
 ROOT = Path(__file__).resolve().parent.parent
@@ -64,3 +66,10 @@ def test_the_last_modules_are_kept(build, tmp_path):
 def test_a_cache_can_be_switched_off(build, monkeypatch):
     monkeypatch.setenv("MXOP_BUILD_CACHE", "0")
     assert cache(build).folder is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="one set is built there")
+def test_the_set_of_this_machine_alone(build, monkeypatch):
+    monkeypatch.setenv("MXOP_BUILD_CPU", "native")
+    best = instruction_sets.available()[0]
+    assert [e.name for e in build.isa_extensions()] == [f"mxop._kernels._isa_{best}"]
