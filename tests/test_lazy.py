@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from typing import ClassVar
 
 import numpy as np
@@ -132,15 +133,25 @@ def test_long_chains_are_cut():
     assert np.array_equal(y.asnumpy(), want)
 
 
-def test_chains_too_large_for_one_program():
-    @elementwise(name="test_later_long")
+@contextmanager
+def of_many_values(n):
+    """Define an operator whose program has that many registers, and some."""
+
+    @elementwise(name="test_lazy_long")
     def long(data):
         """Many values at a time."""
-        parts = [F.exp(data * (k / 512)) for k in range(1, 236)]
+        parts = [F.exp(data * (k / 512)) for k in range(1, n)]
         total = sum(parts)
         return sum(p * total for p in parts) / 1e5
 
     try:
+        yield long
+    finally:
+        unregister("test_lazy_long")
+
+
+def test_chains_too_large_for_one_program():
+    with of_many_values(236) as long:
         mx.engine.set_bulk_size(28)
         x = made()
         want = at_once(lambda: long(x)).asnumpy()
@@ -155,8 +166,6 @@ def test_chains_too_large_for_one_program():
         kept.reverse()
         for k, a in enumerate(kept):
             assert np.array_equal(a.asnumpy(), want * np.float32(23 - k))
-    finally:
-        unregister("test_later_long")
 
 
 def test_many_arrays_are_read_together():
@@ -420,6 +429,36 @@ def test_a_child_computes_for_itself():
     assert (y.asnumpy() == 3).all()
 
 
+def _look_in_child(queue, y):
+    queue.put((gc.isenabled(), float(y[0].asscalar()), float(y[-1].asscalar())))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="the system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_of_a_process_in_the_middle_of_it():
+    """It evaluates what the other thread of its parent was at, and collects garbage as its parent does."""
+    x = nd.full((20_000_000,), 2.5)
+    x.wait_to_read()
+    y = nd.gamma(x)
+    reader = threading.Thread(target=y.wait_to_read)
+    reader.start()
+    while gc.isenabled() and reader.is_alive():
+        pass
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=_look_in_child, args=(queue, y))
+    child.start()
+    middle = reader.is_alive()
+    collects, first, last = queue.get(timeout=60)
+    child.join()
+    reader.join()
+    assert collects
+    assert gc.isenabled()
+    assert first == last == float(y[0].asscalar())
+    if not middle:
+        pytest.skip("the machine was done before there was a child")
+
+
 class _Garbage:
     """A cycle; who collects it lets some of what waits run, in the middle of whatever made an object, and drops the rest."""
 
@@ -477,6 +516,7 @@ def test_garbage_may_evaluate_and_drop_what_is_being_prepared():
         for later in range(1, 60):
             gc.set_threshold(100_000, 1, 1)
             gc.collect()
+            held = [nd.zeros(1) for _ in range(200)]  # so that array objects are made, and none is used again
             kept = [x * k for k in range(1, 13)]
             first = x + 7
             _Drops(kept[:1], kept)
@@ -488,6 +528,7 @@ def test_garbage_may_evaluate_and_drop_what_is_being_prepared():
             new = [nd.full(SHAPE, k) for k in range(20)]
             assert not any(a._shares_memory(b) for i, a in enumerate(new) for b in new[:i])
             assert np.array_equal(first.asnumpy(), x.asnumpy() + 7)
+            assert len(held) == 200
     finally:
         gc.set_threshold(*thresholds)
         if enabled:
@@ -496,22 +537,47 @@ def test_garbage_may_evaluate_and_drop_what_is_being_prepared():
 
 def test_a_formula_that_is_too_long_is_refused_by_its_call():
     """It became pending, and nothing could be evaluated any more."""
-
-    @elementwise(name="test_lazy_too_long")
-    def long(data):
-        """Too many values at a time."""
-        parts = [F.exp(data * (k / 512)) for k in range(1, 300)]
-        total = sum(parts)
-        return sum(p * total for p in parts) / 1e5
-
-    try:
+    with of_many_values(300) as long:
         x = made()
         kept = x * 3
         with pytest.raises(mx.MXNetError, match="its formula is too long"):
             long(x[:, ::2])
         assert np.array_equal(kept.asnumpy(), x.asnumpy() * 3)
+
+
+class _Reads:
+    """A cycle; who collects it reads an array."""
+
+    def __init__(self, array, seen):
+        self.array, self.seen, self.me = array, seen, self
+
+    def __del__(self):
+        self.seen.append(self.array.asnumpy())
+
+
+def test_garbage_is_not_collected_while_a_program_is_compiled_for_shapes():
+    """A finalizer got what was not computed yet: the first run with a column beside long rows compiles, in the middle."""
+    x, column, enabled, thresholds = made(), made(1, (SHAPE[0], 1)), gc.isenabled(), gc.get_threshold()
+    want = at_once(lambda: nd.broadcast_add(x * 3, column).asnumpy())
+    gc.disable()
+    try:
+        for later in range(1, 120):
+            gc.set_threshold(1_000_000, 1, 1)
+            gc.collect()
+            seen, y = [], nd.broadcast_mul(x * 3, column)
+            for k in range(later % 10 + 1):
+                y = (nd.sin(y), nd.cos(y), y + 1, y * 2)[later >> k & 3]
+            _Reads(nd.broadcast_add(x * 3, column), seen)
+            gc.set_threshold(gc.get_count()[0] + later, 1, 1)
+            gc.enable()
+            y.wait_to_read()
+            assert gc.isenabled()
+            gc.disable()
+            assert all(np.array_equal(a, want) for a in seen)
     finally:
-        unregister("test_lazy_too_long")
+        gc.set_threshold(*thresholds)
+        if enabled:
+            gc.enable()
 
 
 def test_constants_are_not_folded_across_calls():

@@ -47,6 +47,7 @@ cdef Py_ssize_t _most_bytes = default_limit() // 2      # of the results of a ba
 cdef dict _programs = {}    # steps of a batch, results to be stored, type -> (program, arrays it reads, root of each result)
 cdef Batch _batch = None    # the pending calls
 cdef unsigned long _runner = 0          # the thread that evaluates them, and holds the lock; 0: none does
+cdef bint _collects = False             # whether garbage was collected before that, and is to be again
 cdef PyThread_type_lock _lock = PyThread_allocate_lock()
 
 
@@ -85,6 +86,8 @@ def waiting():
 def _renew():
     """In the child of a fork, evaluate again what another thread of the parent was evaluating."""
     global _lock, _runner
+    if _runner and _collects:
+        PyGC_Enable()
     _lock, _runner = PyThread_allocate_lock(), 0
 
 
@@ -150,11 +153,9 @@ cdef bint fits(Batch batch, ElementwiseCall call, object inputs, int dtype, int 
     """Return whether a call can be added to a batch: it is alike, and nobody can write to its inputs unnoticed."""
     cdef Array a
     cdef int k
-    if dtype != batch.dtype or not same(ndim, shape, batch.ndim, batch.shape) or len(batch.steps) >= _most:
+    if call.n_in + call.n_out > MOST_OPERANDS or len(batch.steps) >= _most or dtype != batch.dtype:
         return False
-    if call.n_in + call.n_out > MOST_OPERANDS:
-        return False
-    if (batch.n_made + call.n_out) * batch.size * itemsize_of(dtype) > _most_bytes:
+    if not same(ndim, shape, batch.ndim, batch.shape) or (batch.n_made + call.n_out) * batch.size * itemsize_of(dtype) > _most_bytes:
         return False
     for k in range(call.n_in):
         a = <Array>inputs[k]
@@ -248,9 +249,8 @@ cpdef int run_all() except -1:
 
 cdef int run(Batch batch) except -1:
     """Evaluate a batch; leave it as it is where it changes while that is being prepared."""
-    global _batch, _runner
+    global _batch, _runner, _collects
     cdef unsigned long long version = batch.version
-    cdef bint collects
     cdef list results = []
     cdef int k
     for k in range(batch.n_made):
@@ -260,11 +260,11 @@ cdef int run(Batch batch) except -1:
         return 0
     PyThread_acquire_lock(_lock, WAIT_LOCK)  # whoever else has it gives it back without the interpreter's lock
     _runner = PyThread_get_thread_ident()
-    collects = PyGC_Disable()  # programs may be compiled for shapes; finalizers would see what is not computed yet
+    _collects = PyGC_Disable()  # programs may be compiled for shapes; finalizers would see what is not computed yet
     try:
         execute(batch, pieces)
     finally:
-        if collects:
+        if _collects:
             PyGC_Enable()
         _runner = 0
         PyThread_release_lock(_lock)

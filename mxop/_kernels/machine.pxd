@@ -5,7 +5,7 @@ cdef enum:
     PAGE = 4096                 # bytes
     L1_BYTES = 32768            # a block of rows with all its temporaries
     L2_BLOCK = 131072           # bytes: half of L2, for what is read, and as much for what is written
-    L2_BYTES = 1 << 20          # of the largest L2; less data than this is not prefetched
+    L2_BYTES = 1 << 20          # of a large L2: less data than this is not prefetched
     BEYOND_CACHES = 1 << 25     # bytes read and written together that no cache holds until the next call
     TASKS_A_THREAD = 8          # of large calls: a thread that the system held up leaves some to the others
     SPARE_TASKS = 2             # the same, of products, whose tasks are long
