@@ -6,6 +6,7 @@ of every order, CPU and GPU kernels, documentation and tests.  ``import mxop as 
 
 import os as _os
 import sys as _sys
+from functools import cache as _cache
 from importlib import import_module as _import_module
 
 from mxop.support import _loading  # noqa: F401  what is compiled, before all else
@@ -28,7 +29,8 @@ from .operator import custom_op as _custom_op  # noqa: F401  registers the opera
 
 def _late(module, name):
     """Return a function of a module that is imported when the function is called."""
-    return lambda *args, **kwargs: getattr(_import_module(module, __name__), name)(*args, **kwargs)
+    found = _cache(lambda: getattr(_import_module(module, __name__), name))
+    return lambda *args, **kwargs: found()(*args, **kwargs)
 
 
 def _loops_body(operator):

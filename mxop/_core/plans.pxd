@@ -3,12 +3,14 @@ from mxop._core.call cimport Places
 
 cdef class Prepared:
     cdef list parts                 # (Places, calls) of forward and of backward
+    cdef list used(self, Py_ssize_t first, Py_ssize_t n)
 
 cdef class Plan:
     cdef list idle                  # Prepared calls that wait for their next run
     cdef Py_ssize_t n_inputs, n_table
     cdef list results, grads, sizes     # arrays without memory of what a run makes; (type code, size) of its buffers
     cdef list read_heads            # for each output, whether backward reads its gradient
+    cdef readonly list reads        # for each input, whether a call reads it
     cdef list kept, scratch         # by place in the table: whether the tape keeps it; which buffers backward needs anew
     cdef readonly tuple wanted      # inputs whose gradients backward computes
     cdef readonly bint is_train

@@ -18,6 +18,7 @@ from mxop._core.transfer cimport contiguous_copy
 from mxop._kernels.codes cimport FLOAT64
 from mxop._kernels.operands cimport REQ_WRITE
 
+from mxop._core.finishing import finishing
 from mxop.support.errors import MXNetError
 from mxop.opdef.above import ask
 
@@ -47,10 +48,31 @@ def switch_off(bint value):
 # ---- plans ------------------------------------------------------------------------------------------------------------
 
 cdef class Prepared:
-    """The calls of a plan: for one run at a time."""
+    """The calls of a plan: for one run at a time.
 
-    def __init__(self, list parts):
-        self.parts = parts
+    Parameters
+    ----------
+    phases : list of list of Call
+        Forward, and backward if there is one.
+    """
+
+    def __init__(self, list phases):
+        cdef Places places
+        self.parts = []
+        for calls in phases:
+            places, calls = Places(), finishing(calls)
+            places.note(calls)
+            self.parts.append((places, calls))
+
+    cdef list used(self, Py_ssize_t first, Py_ssize_t n):
+        """Return, for each of the `n` placeholders, whether the calls from phase `first` on point into it."""
+        cdef list found = [False] * n
+        cdef Places places
+        cdef Py_ssize_t i
+        for places, _ in self.parts[first:]:
+            for i in range(places.count):
+                found[places.places[i].base] = True
+        return found
 
 
 cdef class Bound:
@@ -90,8 +112,8 @@ cdef class Plan:
     backward reads, gradients of the wanted inputs, buffers.
     """
 
-    def __init__(self, Prepared first, list results, list read_heads, list grads, list sizes, set kept, list scratch,
-                 tuple wanted, bint is_train, Py_ssize_t n_inputs, int n_visible, list shown, int gpu):
+    def __init__(self, Prepared first, list results, list read_heads, list grads, list sizes, set carried, tuple wanted,
+                 bint is_train, Py_ssize_t n_inputs, int n_visible, list shown, int gpu):
         cdef Py_ssize_t k
         self.idle = [first]
         self.results, self.grads, self.sizes, self.read_heads, self.rooms = results, grads, sizes, read_heads, []
@@ -101,8 +123,12 @@ cdef class Plan:
             self.rooms = [Room((size,), code, gpu) for code, size in sizes]
         self.n_inputs, self.wanted, self.is_train, self.n_visible, self.shown = n_inputs, wanted, is_train, n_visible, shown
         self.n_table = n_inputs + len(results) + sum(read_heads) + len(grads)
-        self.kept = [k in kept for k in range(self.n_table + len(sizes))]
-        self.scratch, self.gpu = scratch, gpu
+        self.kept, self.reads = first.used(-1, self.n_table + len(sizes)), first.used(0, self.n_table + len(sizes))[:n_inputs]
+        self.gpu, self.scratch = gpu, []
+        for k in range(self.n_table, len(self.kept)):  # buffers that hold nothing between the phases
+            if self.kept[k] and k - self.n_table not in carried:
+                self.kept[k] = False
+                self.scratch.append(k)
 
     cdef list fresh(self, list templates, list inputs):
         """Return new arrays like these, on the device of the inputs; of a GPU, these are rooms for them."""

@@ -30,7 +30,7 @@ def copy_bandwidth(context: Context, nbytes: int) -> float:
 @lru_cache(64)
 def _measured(device_type: str, device_id: int, size: int) -> float:
     from ..ndarray import full, waitall
-    from .schedule import copy_call
+    from .recipe import copy_call
 
     context = Context(device_type, device_id)
     source, target = (full((size // dtypes.SIZES[dtypes.FLOAT32],), value, ctx=context) for value in (1, 2))

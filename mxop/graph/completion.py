@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 
 from ..formula import Expr, const, substitute, walk
 from ..opdef import Attrs, Operator
-from ..opdef.symbolic import Trace, Values, completing, concrete, no_new_guards
+from ..opdef.symbolic import Completions, Trace, Values, completed, concrete, no_new_guards
+from ..support.memo import keep
 from .fuse import Fused
 from .infer import Known
 from .ir import Entry, Graph, Node
-from .stages import Stage, Strip
+from .stages import Strip
 
 Kind = TypeVar("Kind")
 
@@ -30,16 +31,16 @@ class Completed(Known):
 
     def __init__(self, known: Known, trace: Trace, values: Values):
         super().__init__()
-        self.n_forward, self.on_cpu = known.n_forward, known.on_cpu
-        self._symbolic, self._values = known, trace.extended(values)
-        self._leaves = trace.leaves
+        self.n_forward, self.on_cpu, self.completer = known.n_forward, known.on_cpu, known.completer
+        self.recipes = dict(known.recipes)
+        self._symbolic, self.values, self._all = known, values, trace.extended(values)
         self._calls: dict[Node, tuple[Operator, Attrs]] = {}
 
     def _found(self, node: Node) -> tuple[list, list[int]]:
         found = self._of.get(node)
         if found is None:
             shapes, types = self._symbolic._found(node)
-            found = self._of[node] = concrete(list(shapes), self._values), types
+            found = self._of[node] = concrete(list(shapes), self._all), types
         return found
 
     def __contains__(self, node: Node) -> bool:
@@ -48,57 +49,69 @@ class Completed(Known):
     def call(self, node: Node) -> tuple[Operator, Attrs]:
         found = self._calls.get(node)
         if found is None:
-            complete = self._symbolic.completing.get(node)
-            if complete is None:
-                complete = self._symbolic.completing[node] = _completing_call(node, self._leaves)
-            found = self._calls[node] = complete(self._values)
+            complete = self.completer.call(node)
+            found = self._calls[node] = complete(self.completer.parts.of(self.values))
         return found
 
 
-#: A function that completes a value for the values of a call; None if the value has no symbolic parts.
-Completing = Callable[[Values], Any] | None
-_SIZES = {Fused: ("shape",), Strip: ("rows", "locals_", "shapes", "seen", "results")}
+#: A function that completes the operator and the parameters of a node, given what :meth:`Completions.of` returned.
+CompletingCall = Callable[[tuple], tuple[Operator, Attrs]]
+_SIZES = {Fused: ("shape",), Strip: ("rows", "locals_", "stages", "shapes", "seen", "results")}
 
 
-def _completing_call(node: Node, leaves: Mapping[Expr, Any]) -> Callable[[Values], tuple[Operator, Attrs]]:
-    """Return a function that returns the completed operator and parameters of a node."""
-    op, attrs = node.op, node.attrs
-    parts = {name: completing(getattr(op, name)) for name in _SIZES.get(type(op), ())}
+class Completer:
+    """Completes the calls of a graph with symbolic sizes and parameters.
+
+    Attributes
+    ----------
+    parts : Completions
+        Of shapes and parameters.
+    """
+
+    def __init__(self, trace: Trace):
+        self.parts, self._leaves = Completions(trace), trace.leaves
+        self._calls: dict[Node, CompletingCall] = {}
+
+    def call(self, node: Node) -> CompletingCall:
+        """Return a function that returns the completed operator and parameters of a node."""
+        found = self._calls.get(node)
+        if found is None:
+            found = self._calls[node] = self._completing(node.op, node.attrs)
+        return found
+
+    def _completing(self, op: Any, attrs: Attrs) -> CompletingCall:
+        names, values = _SIZES.get(type(op), ()), self.parts.add(attrs.values_)
+        sizes = self.parts.add(tuple([getattr(op, name) for name in names]))
+        numbers = {
+            leaf: self.parts.add(self._leaves[leaf])
+            for roots in _formulas(op)
+            for leaf in walk(roots)
+            if leaf in self._leaves
+        }
+        formulas: dict[tuple, list] = {}  # with these numbers as constants
+
+        def complete(found: tuple) -> tuple[Operator, Attrs]:
+            new = op if sizes[0] < 0 else _changed(op, **dict(zip(names, found[sizes[0]], strict=True)))
+            if numbers:
+                own = tuple([float(completed(n, found)) for n in numbers.values()])
+                if own not in formulas:
+                    constants = dict(zip(numbers, map(const, own), strict=True))
+                    keep(formulas, own, [tuple(substitute(roots, constants)) for roots in _formulas(op)], 8)
+                new = _with_formulas(new, formulas[own])
+            return new, attrs if values[0] < 0 else Attrs(attrs.names, found[values[0]])
+
+        return complete
+
+
+def _formulas(op: Any) -> list[tuple[Expr, ...]]:
+    """Return the formulas of a fused operator, for each stage."""
+    return [s.roots for s in op.stages] if isinstance(op, Strip) else [op.roots] if isinstance(op, Fused) else []
+
+
+def _with_formulas(op: Any, formulas: list[tuple[Expr, ...]]) -> Any:
     if isinstance(op, Fused):
-        parts["roots"] = _completing_roots(op.roots, leaves)
-    elif isinstance(op, Strip):
-        parts["stages"] = _completing_stages(op.stages, leaves)
-    of_op, of_attrs = _completing_object(op, parts), completing(attrs.values_)
-    return lambda values: (
-        op if of_op is None else of_op(values),
-        attrs if of_attrs is None else Attrs(attrs.names, of_attrs(values)),
-    )
-
-
-def _completing_stages(stages: Sequence[Stage], leaves: Mapping[Expr, Any]) -> Completing:
-    parts = [
-        _completing_object(s, {"roots": _completing_roots(s.roots, leaves), "shape": completing(s.shape)})
-        for s in stages
-    ]
-    if not any(parts):
-        return None
-    return lambda values: [s if part is None else part(values) for s, part in zip(stages, parts, strict=True)]
-
-
-def _completing_roots(roots: tuple[Expr, ...], leaves: Mapping[Expr, Any]) -> Completing:
-    """Return a function that replaces symbolic parameters in formulas by constants."""
-    numbers = {leaf: leaves[leaf] for leaf in walk(roots) if leaf.kind == "param" and leaf in leaves}
-    if not numbers:
-        return None
-    return lambda values: tuple(
-        substitute(roots, {leaf: const(float(concrete(n, values))) for leaf, n in numbers.items()})
-    )
-
-
-def _completing_object(template: Any, parts: Mapping[str, Completing]) -> Completing:
-    """Return a function that returns a copy of `template` with the attributes in `parts` completed."""
-    changes = [(name, part) for name, part in parts.items() if part is not None]
-    return (lambda values: _changed(template, **{name: part(values) for name, part in changes})) if changes else None
+        return _changed(op, roots=formulas[0])
+    return _changed(op, stages=[s._replace(roots=roots) for s, roots in zip(op.stages, formulas, strict=True)])
 
 
 def _changed(template: Kind, **changes: Any) -> Kind:
@@ -189,4 +202,4 @@ def may_be_completed(graph: Graph) -> bool:
     return not any(node.op is not None and (node.op.bodies or node.op.sized_by is not None) for node in graph.nodes)
 
 
-__all__ = ["Completed", "NamedNodes", "may_be_completed", "with_values"]
+__all__ = ["Completed", "Completer", "NamedNodes", "may_be_completed", "with_values"]

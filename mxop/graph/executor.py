@@ -23,8 +23,9 @@ from .lowering import Lowered
 from .monitor import Monitor, NaNFinder
 from .passes import of_stage, selected
 from .plan import ADD, NULL, WRITE, Result, size_of
+from .recipe import allocate, seen_as
 from .rewrite import rewrite
-from .schedule import Arena, allocate, seen_as
+from .schedule import Arena
 from .states import has_mode
 from .structure import Ready, Structure
 

@@ -58,7 +58,7 @@ class Explanation:
     def __init__(self, executor: Any, is_train: bool | None = None, measure: bool = False):
         train = executor._train is not None if is_train is None else is_train and executor._train is not None
         schedule, plan = (None, executor._train_plan) if train else executor._inference(bool(is_train))
-        self._plan: Plan = plan.with_names()
+        self._plan: Plan = plan()
         self._schedules = [executor._train, executor._backward] if train else [schedule]
         self._known: Known = self._plan.known  # type: ignore[assignment]
         self._places = _Places(executor, self._plan)

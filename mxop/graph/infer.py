@@ -243,8 +243,8 @@ class Known:
     def __init__(self) -> None:
         self._of: dict[Node, tuple[list, list]] = {}
         self._answers: dict[tuple, tuple[list, list]] = {}
-        self.layouts: dict[Any, Any] = {}  # memory layouts, by all that they depend on besides sizes
-        self.completing: dict[Node, Any] = {}  # for symbolic sizes, the function that completes the call of a node
+        self.recipes: dict[Any, Any] = {}  # how calls are prepared, by all that this depends on besides sizes
+        self.completer: Any = None  # of calls with symbolic sizes
         self.n_forward: int | None = None
         self.on_cpu = True
 

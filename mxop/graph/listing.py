@@ -164,8 +164,7 @@ def cuda_of(node: Node, known: Known, reqs: list[int]) -> str | None:
     if isinstance(node.op, Strip) and (not known.on_cpu or _strip_on_gpu(node.op)):
         entries = [*node.inputs, *((node, k) for k in range(node.n_outputs))]
         arrays = [(s, contiguous_strides(s), known.dtype(e)) for s, e in zip(node.op.shapes, entries, strict=True)]
-        stages = [(s.roots, s.inputs, s.outputs, s.combine, s.shape) for s in node.op.stages]
-        return strips.Strip(node.op.rows, node.op.locals_, stages, arrays).text
+        return strips.Strip(node.op.rows, node.op.locals_, node.op.stages, arrays).text
     parts = [(node, known, reqs)]
     if isinstance(node.op, Strip):
         nodes, inner = _without_strip(node.op, known)

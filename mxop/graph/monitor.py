@@ -14,7 +14,8 @@ from .infer import Known
 from .ir import Entry, Node, describe
 from .lowering import Call, Differentiated
 from .plan import Result, phases_of
-from .schedule import allocate, copy_call, explained, prepared
+from .recipe import allocate, copy_call, prepared
+from .schedule import explained
 
 #: Operators whose only input MXNet does not name; it names none of formulas and reductions either, except those of `_NAMED`.
 _NUMBERED = frozenset((
@@ -84,7 +85,7 @@ class Monitor:
             outputs = [allocate(known.shape((node, k)), known.dtype((node, k)), like) for k in range(node.n_outputs)]
             inputs = [self._arrays[e] for e in node.inputs]
             self._arrays.update({(node, k): a for k, a in enumerate(outputs)})
-            steps.append((node, prepared(node, inputs, outputs, [1] * len(outputs))))
+            steps.append((node, prepared(node.op, node.attrs, inputs, outputs, [1] * len(outputs), node)))
         steps += [(None, copy_call(self._arrays[r.entry], r.array, r.req, known.has_size(r.entry))) for r in results]
         return steps
 

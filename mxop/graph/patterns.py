@@ -15,20 +15,31 @@ from weakref import WeakValueDictionary
 
 from .._core import core, plans
 from ..opdef import Attrs, Composite, External, Operator
-from ..opdef.symbolic import Guards, SymbolicNumber, Trace, Values, concrete, no_new_guards, numbers_of
+from ..opdef.symbolic import (
+    Guards,
+    Part,
+    SymbolicNumber,
+    Trace,
+    Values,
+    completed,
+    no_new_guards,
+    numbers_of,
+)
 from ..support.errors import MXNetError, translated
 from ..support.memo import keep
 from ..support.shape_mode import numpy_shape
 from .calls import replayed
-from .completion import Completed, NamedNodes, may_be_completed, with_values
+from .completion import Completed, Completer, NamedNodes, may_be_completed, with_values
+from .constants import is_literal
 from .epoch import on_epoch
 from .garbage import collected_later
 from .infer import Known
 from .ir import Graph, Node, variable
 from .lowering import Lowered, lower_inference, lower_training, optimized
 from .passes import of_stage, run_passes, selected
-from .plan import Phase, Result, phases_of
-from .schedule import Buffers, build, is_constant, laid_out
+from .plan import Phase, Result, Sharing, phases_of
+from .recipe import Recipe, recipe_of
+from .schedule import constants_of, is_constant
 from .symbolic import has_numbers
 
 
@@ -36,27 +47,17 @@ class _Ready(plans.Prepared):
     """The prepared calls of a plan, on placeholders instead of arrays, and the buffers that they need."""
 
     def __init__(self, plan: Plan):
+        pattern = plan.pattern
         table = core.Places(gpu=plan.place)
-        pattern, lowered = plan.pattern, plan.pattern.lowered
-        inputs = [table.stand_in(shape, code) for shape, code in plan.specs]
-        self.results = [table.stand_in(*spec) for spec in plan.outputs]
-        heads = [None if h is None else table.stand_in(*concrete(lowered.given[h], plan.values)) for h in lowered.heads]
-        self.grads = [table.stand_in(*plan.specs[i]) for i in plan.sought]
-        bound = dict(zip(pattern.variables, inputs, strict=True))
-        bound |= {h: a for h, a in zip(lowered.heads, heads, strict=True) if h is not None}
-        phases = pattern.phases([Result(None, a) for a in (*self.results, *self.grads)])
-        buffers = Buffers(table, next(iter([*inputs, *self.results]), None))
-        named = NamedNodes(pattern.graph, plan.known)
-        schedules, memory = build(phases, plan.known, bound, buffers, pattern.shares, named)
-        self.buffers, self.carried = buffers.sizes, memory.carried()
-        parts = []
-        for schedule in schedules:
-            places = core.Places()
-            places.note(schedule.calls)
-            parts.append((places, schedule.calls))
-        self.needed = parts[-1][0].used()  # the arrays that the last part has pointers into
-        self.used = self.needed.union(*(places.used() for places, _ in parts))
-        super().__init__(parts)
+        inputs, self.results, heads, self.grads = [
+            [None if spec is None else table.stand_in(*spec) for spec in specs] for specs in plan.specs_of
+        ]
+        bound = dict(zip((*pattern.variables, *pattern.lowered.heads), (*inputs, *heads), strict=True))
+        if plan.constants:
+            bound |= constants_of(plan.constants, plan.known, next(iter([*inputs, *self.results])))
+        buffers = [table.stand_in((size,), code) for code, size in plan.sharing.buffers]
+        results = [*self.results, *self.grads]
+        super().__init__(plan.recipe.prepare(plan.parts, bound, results, buffers, plan.sharing, plan.named))
 
 
 #: A plan, its inputs that hold scalar parameters, with their type codes, and the values of these parameters.
@@ -132,9 +133,12 @@ class Pattern:
             self._take_numbers(trace)
         self.graph, self.known = optimized(self.lowered, self.passes, gpu < 0)
         if trace is not None:
+            self.known.completer = Completer(trace)
             self._lay_out(trace)
             trace.closed = trace.complete = True
             self.guards = trace.guards
+        else:
+            self.first = self.recipe(self.known, self.known)
         self._completed: dict[tuple, Completed] = {}  # the most recent ones
         self._plans: WeakValueDictionary[tuple, Plan] = WeakValueDictionary()  # callers hold the references
         self.derivatives: dict[tuple, tuple[Guards, Pattern] | None] = {}
@@ -181,14 +185,32 @@ class Pattern:
         """The nodes of each phase."""
         return phases_of(self.graph, self.lowered.n_forward) if self.sought else [self.graph.nodes]
 
+    @cached_property
+    def literals(self) -> list[Node]:
+        """The nodes that become constants in plans, if they are small."""
+        return [node for node in self.graph.nodes if is_literal(node)]
+
+    def recipe(self, known: Known, sizes: Known) -> tuple[list[Node], Recipe]:
+        """Return the constants for `sizes`, and the recipe for contiguous arrays, cached in `sizes`."""
+        constants = [node for node in self.literals if is_constant(node, sizes)]
+        n_results = self.lowered.n_outputs + len(self.graph.outputs) - self.lowered.n_forward
+        phases = self.phases([Result(None) for _ in range(n_results)])  # type: ignore[arg-type]
+        return constants, recipe_of(phases, known, sizes, self.shares, frozenset(constants), frozenset())
+
     def _lay_out(self, trace: Trace) -> None:
         """Choose the memory layout for contiguous arrays of any size."""
         sizes = Completed(self.known, trace, {name: n.value for name, n in trace.numbers.items()})
-        n_results = self.lowered.n_outputs + len(self.graph.outputs) - self.lowered.n_forward
-        phases = self.phases([Result(None) for _ in range(n_results)])  # type: ignore[arg-type]
-        constants = frozenset(n for phase in phases for n in phase.nodes if is_constant(n, sizes))
-        laid_out(phases, self.known, sizes, self.shares, constants, frozenset())
-        self.layouts = {key: (layout, None) for key, (layout, _) in sizes.layouts.items()}
+        self.first = self.recipe(self.known, sizes)
+        self.known.recipes = sizes.recipes
+
+    @cached_property
+    def specs_of(self) -> Part:
+        """Shapes and types of the variables, of the outputs, of the head gradients that are read, and of the gradients."""
+        of, lowered = self.known, self.lowered
+        outputs = tuple([(of.shape(e), of.dtype(e)) for e in self.graph.outputs[: lowered.n_outputs]])
+        heads = tuple([None if h is None else lowered.given[h] for h in lowered.heads])
+        found = self.specs, outputs, heads, tuple([self.specs[i] for i in self.sought])
+        return (-1, found) if self.trace is None else self.known.completer.parts.add(found)
 
     def completed(self, values: Values) -> Known:
         """Return shapes and calls for the sizes and parameters of a call."""
@@ -197,9 +219,7 @@ class Pattern:
         of = tuple(values.values())
         found = self._completed.get(of)
         if found is None:
-            found = Completed(self.known, self.trace, values)
-            found.layouts |= self.layouts  # before other threads can find it
-            keep(self._completed, of, found, 8)
+            found = keep(self._completed, of, Completed(self.known, self.trace, values), 8)
         return found
 
     def _check_functions(self, graph: Graph) -> None:
@@ -255,22 +275,19 @@ class Plan(plans.Plan):
 
     @no_new_guards()
     def __init__(self, pattern: Pattern, values: Values):
-        self.pattern, self.values, self.known = pattern, values, pattern.completed(values)
-        self.sought, self.place = pattern.sought, pattern.place
-        self.specs = concrete(pattern.specs, values)
-        made = pattern.graph.outputs[: pattern.lowered.n_outputs]
-        self.outputs = [(self.known.shape(e), self.known.dtype(e)) for e in made]
-        heads = [h is not None for h in pattern.lowered.heads]
-        self._first = first = _Ready(self)
-        self._derivatives: dict[tuple, Derivative] = {}
-        n = len(self.specs)
-        self.reads = [k in first.used for k in range(n)]
-        at = n + len(self.outputs) + sum(heads) + len(self.sought)  # index of the first buffer in a table
-        scratch = {at + k for k in range(len(first.buffers)) if k not in first.carried}
-        super().__init__(first, first.results, heads, first.grads, first.buffers, first.needed - scratch,
-                         sorted(first.needed & scratch), self.sought, pattern.is_train, n, pattern.n_visible, pattern.positions,
-                         self.place)  # fmt: skip
+        self.pattern, self.values, self.place = pattern, values, pattern.place
+        specs_of = pattern.specs_of
+        self.parts = () if pattern.trace is None else pattern.known.completer.parts.of(values)
+        self.specs_of = completed(specs_of, self.parts)
+        self.specs, self.outputs, heads, _ = self.specs_of
+        self.constants, self.recipe = pattern.first if not pattern.literals else pattern.recipe(self.known, self.known)
+        self.sharing = self.recipe.sharing(self.known) if self.recipe.buffered else Sharing()
+        first, reads_head = _Ready(self), [h is not None for h in heads]
+        carried = self.recipe.carried(self.sharing) if self.recipe.buffered else set()
+        super().__init__(first, first.results, reads_head, first.grads, self.sharing.buffers, carried, pattern.sought,
+                         pattern.is_train, len(self.specs), pattern.n_visible, pattern.positions, self.place)  # fmt: skip
         self.form = pattern.form
+        self._derivatives: dict[tuple, Derivative] = {}
 
     def described(self) -> tuple[str, Sequence[str]]:
         return self.pattern.described()
@@ -284,12 +301,22 @@ class Plan(plans.Plan):
             else with_values(pattern.source, pattern.trace, {**(values or {}), **self.values})
         )
 
+    @cached_property
+    def known(self) -> Known:
+        """Shapes and calls of the graph for the sizes and parameters."""
+        return self.pattern.completed(self.values)
+
+    @cached_property
+    def _names(self) -> NamedNodes:
+        return NamedNodes(self.pattern.graph, self.known)
+
+    def named(self, node: Node) -> Node:
+        """Return a node with its name, and with its sizes and parameters, for messages."""
+        return self._names(node)
+
     @no_new_guards()
     def prepared_again(self) -> _Ready:
-        found = _Ready(self)
-        if (found.buffers, found.needed) != (self._first.buffers, self._first.needed):
-            raise AssertionError("preparing a plan again gave other buffers")
-        return found
+        return _Ready(self)
 
     def derivative_without(self, absent: tuple[int, ...]) -> Derivative:
         found = self._derivatives.get(absent)
@@ -514,8 +541,10 @@ def use_pattern(
 def _sizes_of(specs: tuple) -> tuple[tuple, dict[str, int]]:
     """Return `specs` with names for sizes, and the size of each name: equal sizes share a name; 0 and 1 have none."""
     names: dict[int, Any] = {0: 0, 1: 1}
-    for d in [d for shape, _ in specs for d in shape]:
-        names.setdefault(d, f"_d{len(names)}")
+    for shape, _ in specs:
+        for d in shape:
+            if d not in names:
+                names[d] = f"_d{len(names)}"
     shapes = tuple([(tuple([names[d] for d in shape]), code) for shape, code in specs])
     return shapes, {name: d for d, name in names.items() if d > 1}
 

@@ -127,6 +127,20 @@ class Layout:
         """Return the entry that owns the memory of `entry`."""
         return self.alias.get(entry, entry)
 
+    def req(self, entry: Entry) -> int:
+        """Return what the node that computes an entry does: write, add, or nothing if nobody reads it."""
+        place = self.places.get(entry)
+        return place.req if place is not None else WRITE if entry in self.last else NULL
+
+    def carried(self) -> set[Entry]:
+        """Return the entries that a later phase reads than that in which they are computed."""
+        made_in = {node: p for p, phase in enumerate(self.phases) for node in phase.nodes if node.op is not None}
+        found = set()
+        for p, phase in enumerate(self.phases):
+            read = [*(e for node in phase.nodes for e in elements_read(node)), *self.copied(p)]
+            found |= {root for root in map(self.root, read) if made_in.get(root[0], p) < p}
+        return found
+
     def copied(self, p: int) -> list[Entry]:
         """Return the entries that are copied after the nodes of phase `p`."""
         return [self.phases[p].results[i].entry for i in self.copies[p]]
@@ -169,8 +183,6 @@ class Plan:
     phases : sequence of Phase
     known : Known
         Shapes and types that the plan was made for.
-    names : NamedNodes, optional
-        Maps nodes to nodes with the names that messages show.
     """
 
     homes: dict[Entry, Home]
@@ -180,23 +192,6 @@ class Plan:
     unshared: int
     phases: Sequence[Phase]
     known: Any
-    names: Any = None
-
-    def with_names(self) -> Plan:
-        """Return the plan with nodes as messages name them."""
-        if self.names is None:
-            return self
-        of, entry = self.names, self.names.entry
-
-        def seen(results: Sequence[Result]) -> list[Result]:
-            return [replace(r, entry=entry(r.entry)) for r in results]
-
-        return Plan(
-            {entry(e): home for e, home in self.homes.items()},
-            {entry(a): entry(b) for a, b in self.alias.items()},
-            list(map(seen, self.copies)), self.buffers, self.unshared,
-            [Phase(list(map(of, p.nodes)), seen(p.results)) for p in self.phases], of.known,
-        )  # fmt: skip
 
     def root(self, entry: Entry) -> Entry:
         """Return the entry that owns the memory of `entry`."""
@@ -206,15 +201,6 @@ class Plan:
     def nbytes(self) -> int:
         """Bytes of all buffers."""
         return sum(dtypes.SIZES[code] * size for code, size in self.buffers)
-
-    def carried(self) -> set[int]:
-        """Return the buffers that hold values between phases."""
-        made_in = {node: p for p, phase in enumerate(self.phases) for node in phase.nodes}
-        found = set()
-        for p, phase in enumerate(self.phases):
-            read = [e for node in phase.nodes for e in elements_read(node)] + [r.entry for r in self.copies[p]]
-            found |= {self.homes[r].buffer for r in map(self.root, read) if r in self.homes and made_in[r[0]] < p}
-        return found - {-1}
 
 
 def size_of(shape: tuple[int | None, ...]) -> int:
@@ -258,14 +244,22 @@ def make_layout(
     layout.last = _last_uses(layout, made_in)
     if not share:
         _keep_all(layout.last, phases)
-    layout.phases = [Phase(phase.nodes, [Result(r.entry) for r in phase.results]) for phase in layout.phases]
+    layout.phases = [Phase(phase.nodes, [Result(r.entry, req=r.req) for r in phase.results]) for phase in layout.phases]
     return layout
 
 
 def plan_of(
-    layout: Layout, sharing: Sharing, phases: Sequence[Phase], known: Known, arrays: Mapping[Node, Any]
+    layout: Layout,
+    sharing: Sharing,
+    phases: Sequence[Phase],
+    known: Known,
+    arrays: Mapping[Node, Any],
+    names: Any = None,
 ) -> Plan:
-    """Return the plan for the arrays of variables, and of the results in `phases`."""
+    """Return the plan for the arrays of variables, and of the results in `phases`.
+
+    `names`, a :class:`NamedNodes`, maps nodes to nodes with the names that messages show.
+    """
     homes = dict(sharing.homes)
     for entry, place in layout.places.items():
         array = arrays[place.of] if isinstance(place.of, Node) else phases[place.of[0]].results[place.of[1]].array
@@ -275,7 +269,22 @@ def plan_of(
         homes[entry] = Home(array=array, req=place.req)
     copies = [[phase.results[i] for i in of] for phase, of in zip(phases, layout.copies, strict=True)]
     ordered = [Phase(own.nodes, phase.results) for own, phase in zip(layout.phases, phases, strict=True)]
-    return Plan(homes, layout.alias, copies, sharing.buffers, sharing.unshared, ordered, known)
+    found = Plan(homes, layout.alias, copies, sharing.buffers, sharing.unshared, ordered, known)
+    return found if names is None else _named(found, names)
+
+
+def _named(plan: Plan, names: Any) -> Plan:
+    entry = names.entry
+
+    def seen(results: Sequence[Result]) -> list[Result]:
+        return [replace(r, entry=entry(r.entry)) for r in results]
+
+    return Plan(
+        {entry(e): home for e, home in plan.homes.items()},
+        {entry(a): entry(b) for a, b in plan.alias.items()},
+        list(map(seen, plan.copies)), plan.buffers, plan.unshared,
+        [Phase(list(map(names, p.nodes)), seen(p.results)) for p in plan.phases], names.known,
+    )  # fmt: skip
 
 
 def _find_alias(
@@ -432,7 +441,7 @@ def shared(layout: Layout, known: Known) -> Sharing:
                     buffer = taken.get(k)
                     if buffer is None:
                         buffer = _allocate(found, free.get(code), code, size)
-                    found.homes[entry] = Home(buffer=buffer, req=WRITE if entry in last else NULL)
+                    found.homes[entry] = Home(buffer=buffer, req=layout.req(entry))
                     ending.setdefault(last.get(entry, step), []).append(entry)
                 for entry in list(ending.get(step, ())):
                     if found.homes[entry].buffer in taken.values() and entry[0] is not node:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..formula import SCALAR_OPS, TABLE, Expr, input_, leaves, substitute, walk
 from ..opdef import Attrs, Operator, registry
@@ -25,8 +24,7 @@ LONG = 65536  # bytes of a long row
 LONG_ROW, MAX_SCALAR = 256, 12
 
 
-@dataclass(frozen=True)
-class Stage:
+class Stage(NamedTuple):
     """A formula or reduction that a row kernel applies to each block of rows.
 
     Attributes

@@ -11,8 +11,7 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import partial
+from contextlib import ContextDecorator, contextmanager
 from threading import RLock, local
 from typing import Any
 
@@ -61,14 +60,14 @@ class Guards:
 _completion = local()
 
 
-@contextmanager
-def no_new_guards() -> Iterator[None]:
-    """Return a scope in which reading the value of a number with a closed trace raises: it is an error of this package."""
-    before, _completion.on = getattr(_completion, "on", False), True
-    try:
-        yield
-    finally:
-        _completion.on = before
+class no_new_guards(ContextDecorator):
+    """A scope in which reading the value of a number with a closed trace raises: it is an error of this package."""
+
+    def __enter__(self) -> None:
+        _completion.depth = getattr(_completion, "depth", 0) + 1
+
+    def __exit__(self, *_: object) -> None:
+        _completion.depth -= 1
 
 
 class Trace:
@@ -103,6 +102,7 @@ class Trace:
         self.serial = next(_serials)
         self._answers: dict[str, tuple] = {}  # operands and results of all guards so far, which may have been cached
         self._scope: dict[str, Any] = {}  # objects that expressions name
+        self._names: dict[int, str] = {}  # of these, by their identity
         self._made: dict[str, SymbolicNumber] = {}  # by expression
         self._extension: tuple[tuple, Callable] | None = None
         self._lock = RLock()
@@ -134,7 +134,7 @@ class Trace:
     def guarded(self, function: Callable, operands: tuple, answer: Any) -> Any:
         """Record the result of a function as a guard, and return it."""
         if self.closed:
-            if getattr(_completion, "on", False):
+            if getattr(_completion, "depth", 0):
                 raise RuntimeError("the value of a symbolic number was read after its graph was completed")
             return answer  # the author of a function may have kept one of its numbers
         text = self._written(function, operands)
@@ -177,12 +177,15 @@ class Trace:
         return f"({a!r})" if type(a) in (int, float, bool) and math.isfinite(a) else self._named(a)
 
     def _named(self, value: Any) -> str:
-        name = next((n for n, v in self._scope.items() if v is value), f"_{len(self._scope)}")
-        self._scope[name] = value
+        name = self._names.setdefault(id(value), f"_{len(self._scope)}")
+        self._scope[name] = value  # which keeps it alive
         return name
 
-    def compiled(self, text: str, numbers: Iterable[SymbolicNumber]) -> Callable[..., Any]:
-        """Return a function that evaluates an expression; its keyword arguments are values of the numbers of a call."""
+    def compiled(self, text: str, numbers: Iterable[SymbolicNumber], first: str = "") -> Callable[..., Any]:
+        """Return a function that evaluates an expression; its keyword arguments are values of the numbers of a call.
+
+        `first` are lines of code that precede the expression.
+        """
         needed, names, stack = {}, set(), list(numbers)
         while stack:
             number = stack.pop()
@@ -193,7 +196,9 @@ class Trace:
         made = [n for n in list(self._made.values()) if n.text in needed]  # each after its parts
         lines = [f"    {n.text} = {n.written}\n" for n in made]
         own: dict[str, Any] = {}
-        exec(f"def f({', '.join([*sorted(names), '**_'])}):\n{''.join(lines)}    return {text}", self._scope, own)
+        exec(
+            f"def f({', '.join([*sorted(names), '**_'])}):\n{''.join(lines)}{first}    return {text}", self._scope, own
+        )
         return own["f"]  # the text is generated here, from names and numbers only
 
     def extended(self, values: Values) -> dict[str, Any]:
@@ -353,7 +358,11 @@ class SymbolicNumber:
         if not all(isinstance(v, (int, float)) for v in values):
             return NotImplemented
         answer = function(*values)
-        return answer if _always(function, operands) else self.trace.guarded(function, operands, answer)
+        return (
+            answer
+            if self is operands[-1] or _always(function, operands)
+            else self.trace.guarded(function, operands, answer)
+        )
 
     # fmt: off
     def __add__(self, other: Any) -> Any: return self._make(operator.add, self, other)
@@ -416,21 +425,63 @@ def concrete(value: Any, values: Values) -> Any:
     return value
 
 
-def completing(value: Any) -> Callable[[Values], Any] | None:
-    """Return a function that applies :func:`concrete` to a value; None if the value has no symbolic numbers."""
+#: A value whose symbolic numbers are completed: its index in a :class:`Completions`, or -1 if it has none; and the value.
+Part = tuple[int, Any]
+
+
+class Completions:
+    """Values with symbolic numbers inside, such as shapes and parameters: one compiled function completes them all."""
+
+    def __init__(self, trace: Trace):
+        self._trace = trace
+        self._texts: dict[str, int] = {}  # expressions, and their indices
+        self._numbers: set[SymbolicNumber] = set()
+        self._function: tuple[tuple, Callable] | None = None
+
+    def add(self, value: Any) -> Part:
+        """Add a number, or a nested tuple or list; see :func:`completed`."""
+        if not is_symbolic(value):
+            return -1, value
+        return self._texts.setdefault(self._text(value), len(self._texts)), value
+
+    def of(self, values: Values) -> tuple:
+        """Return all completed values for the values of a call's numbers; a number that does not follow from them remains."""
+        if not self._texts:
+            return ()
+        key = len(self._texts), len(values)
+        found = self._function  # read once: another thread may replace it
+        if found is None or found[0] != key:
+            numbers = [n for n in self._numbers if n.names <= values.keys()]
+            others = {n.text: self._trace._named(n) for n in self._numbers if not n.names <= values.keys()}
+            lines = "".join([f"    {text} = {name}\n" for text, name in others.items()])
+            function = self._trace.compiled(f"({', '.join(list(self._texts))},)", numbers, lines)
+            found = self._function = key, function
+        return found[1](**values)
+
+    def _text(self, value: Any) -> str:
+        if type(value) is SymbolicNumber:
+            self._numbers.add(value)
+            return value.text
+        if isinstance(value, (tuple, list)):
+            inner = "".join([f"{self._text(v)}, " for v in value])
+            if type(value) is list:
+                return f"[{inner}]"
+            return (
+                f"({inner})" if type(value) is tuple else f"{self._trace._named(type(value))}({inner})"
+            )  # a NamedTuple
+        return repr(value) if type(value) in (int, bool, str, type(None)) else self._trace._named(value)
+
+
+def completed(part: Part, found: tuple) -> Any:
+    """Return the value of a part, given what :meth:`Completions.of` returned."""
+    return part[1] if part[0] < 0 else found[part[0]]
+
+
+def is_symbolic(value: Any) -> bool:
+    """Return whether a value, or a nested tuple or list, contains a symbolic number."""
     if type(value) is SymbolicNumber:
-        return partial(concrete, value)
-    if type(value) not in (tuple, list) or _PLAIN.issuperset(map(type, value)):
-        return None
-    parts = [(k, part) for k, part in enumerate(map(completing, value)) if part is not None]
-
-    def completed(values: Values) -> Any:
-        found = list(value)
-        for k, part in parts:
-            found[k] = part(values)
-        return found if type(value) is list else tuple(found)
-
-    return completed if parts else None
+        return True
+    return isinstance(value, (tuple, list)) and not _PLAIN.issuperset(map(type, value)) and any(map(is_symbolic, value))
 
 
 def is_concrete(shape: Iterable[Any]) -> bool:
@@ -467,11 +518,11 @@ def numbers_of(op: Any, attrs: Any) -> dict[str, float]:
 
     Parameters whose names begin with an underscore hold sizes, and are left out.
     """
-    found = {p.name: attrs[p.name] for p in op.spec.params if p.is_number and not p.name.startswith("_")}
+    found = {name: attrs[name] for name in op.spec.numbers}
     return {name: v for name, v in found.items() if v is not None and math.isfinite(v)}
 
 
 __all__ = [
-    "Guards", "SymbolicNumber", "Trace", "completing", "computed", "concrete", "is_concrete", "leaf_of", "no_new_guards",
-    "numbers_of",
+    "Completions", "Guards", "Part", "SymbolicNumber", "Trace", "completed", "computed", "concrete", "is_concrete",
+    "is_symbolic", "leaf_of", "no_new_guards", "numbers_of",
 ]  # fmt: skip
