@@ -301,12 +301,10 @@ class Kernel(Operator):
                 found = self._shape(*ins, **attrs)
             else:
                 return ins, outs
-            outs = infer.agreed(
-                self.name,
-                self.output_names(attrs, len(ins)),
-                self._shapes("shape rule", self._shape or self.make_view, found, len(outs)),
-                outs,
-            )
+            found = self._shapes("shape rule", self._shape or self.make_view, found, len(outs))
+            if any(o is not None for o in outs):
+                found = infer.agreed(self.name, self.output_names(attrs, len(ins)), found, outs)
+            return ins, found
         return ins, outs
 
     def sized_shapes(self, attrs: Attrs, arrays: list, shapes: list) -> list:

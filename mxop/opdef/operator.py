@@ -12,6 +12,7 @@ from typing import Any, TypeVar, overload
 from ..support import dtypes
 from ..support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, shown, translated
 from ..support.limits import check_outputs
+from ..support.memo import keep
 from . import infer, registry
 from .above import ask
 from .params import IS_TRAIN, Attrs, Param, Spec
@@ -232,6 +233,7 @@ class Operator:
         self.is_backward = is_backward
         self._shape_only = shape_only
         self._rule_reads: dict[tuple, RuleReads | str | None] = {}
+        self._types_of: dict[tuple, list[int]] = {}  # of outputs, by parameters and types of inputs
         self.record: Any = None  # how to test it, if not in mxop.records
         self._extra_params = tuple(extra_params)
         self._num_outputs = num_outputs
@@ -436,14 +438,19 @@ class Operator:
         """Return shapes and types of the outputs of a call whose inputs are known."""
         n = self.num_outputs(attrs, len(shapes))
         ins, out_shapes = self.infer_shape(attrs, list(shapes), [None] * n)
-        infer.check_inputs(self.name, self.input_names(attrs, len(shapes)), ins, shapes)
-        _, out_types = self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)
+        if list(ins) != list(shapes):
+            infer.check_inputs(self.name, self.input_names(attrs, len(shapes)), ins, shapes)
+        key = (attrs, *types)
+        out_types = self._types_of.get(key)
+        if out_types is None:
+            found = self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)[1]
+            out_types = keep(self._types_of, key, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in found], 64)
         for shape in out_shapes:
             if not infer.known(shape) and self.sized_by is None:
                 listed = ", ".join(map(infer.show, shapes))
                 raise MXNetError(f"operator {self.name}: the output's shape does not follow from inputs {listed}"
                                  + self._how_to_say_shapes)  # fmt: skip
-        return out_shapes, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in out_types]
+        return out_shapes, list(out_types)
 
     # ---- gradient -----------------------------------------------------------------------------------------------------
     def gradient(self, rule: Callable) -> Callable:
@@ -471,6 +478,7 @@ class Operator:
     def changed(self) -> None:
         """Clear caches about the operator, after a part of it was defined."""
         self._rule_reads.clear()
+        self._types_of.clear()
         for listener in _listeners:
             listener(self)
 
