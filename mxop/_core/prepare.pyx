@@ -24,7 +24,7 @@ from mxop._core.array import become
 from mxop._core.native_prepared import native_call
 from mxop._kernels.instruction_sets import has_instruction
 from mxop.support.errors import OpTypeError, OpValueError
-from mxop.formula import compile_program
+from mxop.formula import compile_program, const, param, substitute
 from mxop.support.memo import keep
 from mxop.opdef import Elementwise, External, Formula, Kernel, Reduction
 
@@ -209,9 +209,13 @@ cdef class GpuFormulaCall(Call):
 cdef dict _programs = {}
 
 
-def prepare_formula(roots, list inputs, list outputs, list reqs):
-    """Return a :class:`Call` of a fused formula over ``input_(0)`` and on, without parameters."""
+def prepare_formula(roots, list inputs, list outputs, list reqs, dict numbers=None):
+    """Return a :class:`Call` of a fused formula over ``input_(0)`` and on; `numbers` are the values of its parameters."""
     cdef GpuFormulaCall on_gpu
+    cdef ProgramCall call
+    cdef int k, dtype = (<Array>outputs[0]).dtype  # that of all inputs, but for keys
+    if numbers and (len(numbers) > MAX_VALUES or dtype not in dtypes.FLOATS):  # a real number would change the compute type
+        roots, numbers = substitute(roots, {param(name): const(value) for name, value in numbers.items()}), None
     if (<Array>outputs[0]).gpu is not None:
         from mxop._gpu import run as gpu_run
         ready = gpu_run.prepared_formula("fused", Formula(tuple(roots), ()), (), inputs, outputs, reqs)
@@ -220,19 +224,21 @@ def prepare_formula(roots, list inputs, list outputs, list reqs):
         on_gpu = GpuFormulaCall()
         on_gpu.roots, on_gpu.inputs, on_gpu.outputs, on_gpu.reqs = tuple(roots), inputs, outputs, reqs
         return on_gpu
-    program = program_of(tuple(roots), len(inputs), (<Array>outputs[0]).dtype)  # that of all inputs, but for keys
-    return program_call(program, inputs, outputs, reqs, "fused")
+    call = program_call(program_of(tuple(roots), len(inputs), dtype, tuple(numbers or ())), inputs, outputs, reqs, "fused")
+    for k, value in enumerate((numbers or {}).values()):
+        call.values[k].d = value
+    return call
 
 
-cdef Program program_of(tuple roots, Py_ssize_t n_inputs, int dtype):
-    """Return the program of a formula without parameters; large graphs repeat theirs."""
-    key = roots, n_inputs, dtype
+cdef Program program_of(tuple roots, Py_ssize_t n_inputs, int dtype, tuple params):
+    """Return the program of a formula; large graphs repeat theirs."""
+    key = roots, n_inputs, dtype, params
     found = _programs.get(key)
     if found is None:
         formula = Formula(roots, ())
         ctype = formula.compute_type(dtype)
         listing = compile_program(roots, n_inputs, lambda name: has_instruction(name, ctype))
-        found = keep(_programs, key, Program(listing, (), ctype))
+        found = keep(_programs, key, Program(listing, params, ctype))
     return <Program>found
 
 

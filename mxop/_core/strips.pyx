@@ -11,7 +11,7 @@ from cython.parallel cimport prange
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_pointer, write_pointer
+from mxop._core.array cimport MAX_VALUES, Array, Value, broadcast_operand, new_array, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
 from mxop._kernels.instruction_sets cimport BULK, itemsize_of, mx_stream_fence
@@ -24,7 +24,7 @@ from mxop._kernels.reduce cimport COMBINE_ADD, COMBINE_HYPOT, reduce_row, reduce
 
 from mxop._kernels.instruction_sets import has_instruction
 from mxop._kernels.reduce import CODES
-from mxop.formula import compile_program, input_, param, substitute
+from mxop.formula import compile_program, const, input_, param, substitute
 from mxop.support.memo import keep
 
 cdef enum:
@@ -55,6 +55,7 @@ cdef struct Stage:
     PyObject* program           # kept alive by the strip
     int n_inputs, n_outputs     # a reduction has one output, which is local; a sum of rows room for what is added, and the sum
     int n_numbers               # of a row; their operands come last
+    int n_constants             # of all rows: values of its program's last parameters
     int first                   # where its operands begin
     int combine                 # -1: not a reduction
     bint direct                 # what is added up lies in its input
@@ -107,6 +108,7 @@ cdef class StripCall(Call):
     """A strip on fixed arrays; see :func:`prepare_strip`."""
 
     cdef list programs, arrays
+    cdef Value constants[MAX_VALUES]    # of all stages: each has those that its program names first
     cdef bint turned
     cdef Stage* stages
     cdef int n_stages, n_operands, n_scalars, n_locals, n_read
@@ -290,7 +292,7 @@ cdef class StripCall(Call):
 
     cdef void read_numbers(self, const Stage* stage, const Operand* mine, Py_ssize_t row, char* scalars) noexcept nogil:
         """Make the numbers of a row scalars of the stage's program."""
-        cdef Value values[MOST_SCALARS]
+        cdef Value values[MOST_SCALARS + MAX_VALUES]
         cdef const Operand* operand
         cdef const char* p
         cdef int k
@@ -298,6 +300,7 @@ cdef class StripCall(Call):
             operand = mine + stage.n_inputs + stage.n_outputs + k
             p = operand.data + (row if row < operand.shape[0] else row % operand.shape[0]) * operand.strides[0]
             values[k].d = <double>(<const float*>p)[0] if operand.dtype == 0 else (<const double*>p)[0]
+        memcpy(values + stage.n_numbers, self.constants, stage.n_constants * sizeof(Value))
         _fill(stage.program, values, scalars)
 
 
@@ -317,7 +320,7 @@ cdef Array ghost(tuple shape, int dtype, int number):
     return a
 
 
-def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays, bint turned=False):
+def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays, bint turned=False, dict numbers=None):
     """Return a :class:`Call` that runs stages over the same rows.
 
     Parameters
@@ -333,6 +336,8 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays, bint 
     arrays : list of NDArray
     turned : bool
         Whether rows lie in parts, as those of a channel do: blocks then keep within these.
+    numbers : dict of str to float, optional
+        Values of parameters in the formulas.
 
     Returns
     -------
@@ -351,10 +356,16 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays, bint 
     if not all([(<Array>arrays[number]).contiguous for number in sums]):
         return None
     call.arrays, call.rows, call.programs, call.turned = arrays, rows, [], turned
+    if numbers and len(numbers) > MAX_VALUES:
+        constants, numbers = {param(name): const(value) for name, value in numbers.items()}, None
+        stages = [(substitute(roots, constants), *rest) for roots, *rest in stages]
+    for k, value in enumerate((numbers or {}).values()):
+        call.constants[k].d = value
     lay_out(call, ghosts, stages)
     fetch_ahead(call, [arrays[n] for n in sorted((reread | written) - sums) if n in reread or not goes_past_the_caches(call, n)])
     for k, (roots, inputs, outputs, combine, shape) in enumerate(stages):
-        operands.append(prepare_stage(call, k, roots, list(inputs), list(outputs), combine, tuple(shape), ghosts, reread))
+        operands.append(
+            prepare_stage(call, k, roots, list(inputs), list(outputs), combine, tuple(shape), ghosts, reread, tuple(numbers or ())))
     describe_all(call, operands, ghosts)
     if call.total_bytes <= L2_BYTES:
         call.parts = 0
@@ -414,7 +425,7 @@ cdef int fetch_ahead(StripCall call, list arrays) except -1:
 
 
 cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs, combine, tuple shape, list ghosts,
-                         set reread):
+                         set reread, tuple names):
     """Compile one stage; return its shape and what its operands stand for: inputs, outputs, numbers of a row."""
     cdef Stage* stage = &call.stages[k]
     cdef int ctype = 1 if any([array_of(call, ghosts, i).dtype == 1 for i in [*inputs, *outputs]]) else 0  # halves in float
@@ -428,7 +439,8 @@ cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs
     stage.long = is_long(roots, read, call.rows, stage.inner, ctype)
     if stage.long:
         roots, inputs, numbers = with_numbers(roots, inputs, read, call.rows, shape, ctype)
-    program = program_of(tuple(roots), len(inputs), ctype, len(numbers))
+    stage.n_constants = <int>len(names)
+    program = program_of(tuple(roots), len(inputs), ctype, len(numbers), names)
     call.programs.append(program)
     stage.program, stage.combine = <PyObject*>program, -1 if combine is None else CODES.get(combine, COLUMNS)
     stage.n_inputs, stage.n_outputs, stage.n_numbers = <int>len(inputs), <int>len(outputs), <int>len(numbers)
@@ -476,12 +488,12 @@ cdef object listing_of(roots, n_inputs, int ctype):
 cdef dict _programs = {}
 
 
-cdef Program program_of(tuple roots, n_inputs, int ctype, n_numbers):
+cdef Program program_of(tuple roots, n_inputs, int ctype, n_numbers, tuple names):
     """Return the program of formulas: one for all sizes."""
-    key = roots, n_inputs, ctype, n_numbers
+    key = roots, n_inputs, ctype, n_numbers, names
     found = _programs.get(key)
     if found is None:
-        found = Program(listing_of(roots, n_inputs, ctype), [number_name(i) for i in range(n_numbers)], ctype)
+        found = Program(listing_of(roots, n_inputs, ctype), [*[number_name(i) for i in range(n_numbers)], *names], ctype)
         keep(_programs, key, found)
     return <Program>found
 
@@ -543,7 +555,7 @@ cdef int describe_all(StripCall call, list operands, list ghosts) except -1:
     for k, (shape, numbers) in enumerate(operands):
         stage = &call.stages[k]
         if not stage.n_numbers:
-            (<Program>call.programs[k]).fill_scalars(NULL, call.scalars + stage.scalars)
+            (<Program>call.programs[k]).fill_scalars(call.constants, call.scalars + stage.scalars)
         for i, number in enumerate(numbers):
             a = array_of(call, ghosts, number)
             if i < stage.n_inputs + stage.n_outputs:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
-from ..formula import Expr, const, substitute, walk
+from ..formula import Expr, const, param, substitute, walk
 from ..opdef import Attrs, Operator
 from ..opdef.symbolic import Completions, Trace, Values, completed, concrete, no_new_guards
-from ..support.memo import keep
 from .fuse import Fused
 from .infer import Known
 from .ir import Entry, Graph, Node
@@ -49,13 +48,14 @@ class Completed(Known):
     def call(self, node: Node) -> tuple[Operator, Attrs]:
         found = self._calls.get(node)
         if found is None:
-            complete = self.completer.call(node)
-            found = self._calls[node] = complete(self.completer.parts.of(self.values))
+            op, attrs, numbers = self.completer.call(node)(self.completer.parts.of(self.values))
+            found = self._calls[node] = (_with_constants(op, numbers) if numbers else op), attrs
         return found
 
 
-#: A function that completes the operator and the parameters of a node, given what :meth:`Completions.of` returned.
-CompletingCall = Callable[[tuple], tuple[Operator, Attrs]]
+#: Given what :meth:`Completions.of` returned, returns the completed operator and parameters of a node, and the values of the
+#: symbolic parameters that remain in formulas, by name.
+CompletingCall = Callable[[tuple], tuple[Operator, Attrs, dict[str, float]]]
 _SIZES = {Fused: ("shape",), Strip: ("rows", "locals_", "stages", "shapes", "seen", "results")}
 
 
@@ -82,23 +82,15 @@ class Completer:
     def _completing(self, op: Any, attrs: Attrs) -> CompletingCall:
         names, values = _SIZES.get(type(op), ()), self.parts.add(attrs.values_)
         sizes = self.parts.add(tuple([getattr(op, name) for name in names]))
-        numbers = {
-            leaf: self.parts.add(self._leaves[leaf])
-            for roots in _formulas(op)
-            for leaf in walk(roots)
-            if leaf in self._leaves
-        }
-        formulas: dict[tuple, list] = {}  # with these numbers as constants
+        leaves = [n for roots in _formulas(op) for n in walk(roots) if n in self._leaves]
+        numbers = {leaf.label: self.parts.add(self._leaves[leaf]) for leaf in leaves}
 
-        def complete(found: tuple) -> tuple[Operator, Attrs]:
-            new = op if sizes[0] < 0 else _changed(op, **dict(zip(names, found[sizes[0]], strict=True)))
-            if numbers:
-                own = tuple([float(completed(n, found)) for n in numbers.values()])
-                if own not in formulas:
-                    constants = dict(zip(numbers, map(const, own), strict=True))
-                    keep(formulas, own, [tuple(substitute(roots, constants)) for roots in _formulas(op)], 8)
-                new = _with_formulas(new, formulas[own])
-            return new, attrs if values[0] < 0 else Attrs(attrs.names, found[values[0]])
+        def complete(found: tuple) -> tuple[Operator, Attrs, dict[str, float]]:
+            return (
+                op if sizes[0] < 0 else _changed(op, **dict(zip(names, found[sizes[0]], strict=True))),
+                attrs if values[0] < 0 else Attrs(attrs.names, found[values[0]]),
+                {name: float(completed(n, found)) for name, n in numbers.items()},
+            )
 
         return complete
 
@@ -108,7 +100,10 @@ def _formulas(op: Any) -> list[tuple[Expr, ...]]:
     return [s.roots for s in op.stages] if isinstance(op, Strip) else [op.roots] if isinstance(op, Fused) else []
 
 
-def _with_formulas(op: Any, formulas: list[tuple[Expr, ...]]) -> Any:
+def _with_constants(op: Any, numbers: Mapping[str, float]) -> Any:
+    """Return a fused operator with parameters of its formulas replaced by constants."""
+    constants = {param(name): const(value) for name, value in numbers.items()}
+    formulas = [tuple(substitute(roots, constants)) for roots in _formulas(op)]
     if isinstance(op, Fused):
         return _changed(op, roots=formulas[0])
     return _changed(op, stages=[s._replace(roots=roots) for s, roots in zip(op.stages, formulas, strict=True)])

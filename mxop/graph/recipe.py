@@ -30,7 +30,7 @@ class Step:
     """
 
     node: Node
-    complete: Callable[[tuple], tuple[Any, Any]] | None
+    complete: Callable[[tuple], tuple[Any, Any, dict[str, float]]] | None
     inputs: list[int]
     outputs: list[int]
     reqs: list[int]
@@ -156,9 +156,9 @@ class Recipe:
             calls = []
             for step in steps:
                 node = step.node
-                op, attrs = (node.op, node.attrs) if step.complete is None else step.complete(parts)
+                op, attrs, numbers = (node.op, node.attrs, {}) if step.complete is None else step.complete(parts)
                 inputs, outputs = [arrays[i] for i in step.inputs], [arrays[i] for i in step.outputs]
-                calls.append(prepared(op, attrs, inputs, outputs, step.reqs, node, named))
+                calls.append(prepared(op, attrs, inputs, outputs, step.reqs, node, named, numbers))
             found.append(calls + [copy_call(arrays[i], results[k], req, sized) for i, k, req, sized in copies])
         return found
 
@@ -203,16 +203,20 @@ def seen_as(array: Any, shape: tuple[int, ...]) -> Any:
 
 
 def prepared(
-    op: Any, attrs: Any, inputs: list[Any], outputs: list[Any], reqs: list[int], node: Node, named: Any = None
-) -> Any:
-    """Return the prepared call of a node, whose operator and parameters have been completed."""
+    op: Any, attrs: Any, inputs: list[Any], outputs: list[Any], reqs: list[int], node: Node, named: Any = None,
+    numbers: dict[str, float] | None = None,
+) -> Any:  # fmt: skip
+    """Return the prepared call of a node, whose operator and parameters have been completed.
+
+    `numbers` are the values of the parameters in its formulas.
+    """
     try:
         if isinstance(op, Strip):
-            return _strip(op, inputs, outputs, reqs)
+            return _strip(op, inputs, outputs, reqs, numbers)
         if isinstance(op, Assign):
             return _assigned(inputs, outputs, reqs)
         if isinstance(op, Fused):
-            return core.prepare_formula(op.roots, inputs, outputs, reqs)
+            return core.prepare_formula(op.roots, inputs, outputs, reqs, numbers)
         return core.prepare(op, attrs, inputs, outputs, reqs)
     except MXNetError as problem:
         raise located(problem, node if named is None else named(node)) from problem.__cause__
@@ -226,14 +230,14 @@ def _assigned(inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
     return copies[0] if len(copies) == 1 else core.Sequence(copies)
 
 
-def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
+def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int], numbers: dict[str, float] | None) -> Any:
     """Return the prepared call of a row kernel; results that it cannot write in place are copied afterwards."""
 
     def prepare(results: list[Any]) -> Any:
         given = [_turned(a, shape, op.turn) for a, shape in zip((*inputs, *results), op.seen, strict=True)]
         arrays = [_of_shape(a, shape) for a, shape in zip(given, op.shapes, strict=True)]
         if outputs[0]._gpu is None:
-            return core.prepare_strip(op.rows, op.locals_, op.stages, arrays, bool(op.turn.order))
+            return core.prepare_strip(op.rows, op.locals_, op.stages, arrays, bool(op.turn.order), numbers)
         from .._gpu import strips
 
         return strips.prepared(op.rows, op.locals_, op.stages, arrays)
