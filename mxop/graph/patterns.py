@@ -480,7 +480,7 @@ class _PatternCache:
         """Return whether a pattern in `found` holds for a call, and ``use(pattern, values)`` of it."""
         values = {**numbers, **sizes}
         for constants, trace, pattern in self.found:
-            if constants in ("", repr(numbers)) and trace.holds(values):
+            if (not constants or constants == repr(numbers)) and trace.holds(values):
                 try:
                     return True, None if pattern is None else use(pattern, values)
                 except (MemoryError, RecursionError):
@@ -518,13 +518,17 @@ def use_pattern(
     """
     numbers = numbers_of(owner, attrs) if isinstance(owner, Operator) else {}
     shapes, sizes = _sizes_of(specs)
-    without = attrs.replaced(**{n: type(v) for n, v in numbers.items()}) if numbers else attrs  # type: ignore[union-attr]
+    if gpu >= 0 or not (numbers or sizes):
+        return use(_pattern(owner, attrs, specs, wanted, is_train, gpu), {})
+    without = attrs
+    if numbers:
+        items = zip(attrs.names, attrs.values_, strict=True)  # type: ignore[union-attr]
+        without = tuple([type(v) if n in numbers else v for n, v in items])
     key = owner, without, shapes, wanted, is_train, numpy_shape()
-    cache = _pattern_caches.get(key) if gpu < 0 else None
-    constants = numbers if cache is None else {}
-    if cache is None and gpu < 0 and (numbers or sizes):
-        cache = keep(_pattern_caches, key, _PatternCache())
-    if cache is None or cache.concrete_only or constants.keys() == numbers.keys() | sizes.keys():
+    cache, constants = _pattern_caches.get(key), {}
+    if cache is None:
+        cache, constants = keep(_pattern_caches, key, _PatternCache()), numbers
+    if cache.concrete_only or (constants and not sizes):
         return use(_pattern(owner, attrs, specs, wanted, is_train, gpu), {})
     known, found = cache.call(numbers, sizes, use)
     if not known and len(cache.found) < _PatternCache.LIMIT:

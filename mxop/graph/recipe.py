@@ -145,11 +145,12 @@ class Recipe:
         """
         arrays = []
         for ref in self.refs:
-            of = ref.of
-            if type(of) is tuple:
-                array = buffers[sharing.homes[of].buffer]
+            if type(ref.of) is tuple:
+                array = buffers[sharing.homes[ref.of].buffer]
+            elif type(ref.of) is int:
+                array = results[ref.of]
             else:
-                array = results[of] if type(of) is int else bound[of]  # type: ignore[index]
+                array = bound[ref.of]  # type: ignore[index]
             arrays.append(array if ref.shape is None else seen_as(array, completed(ref.shape, parts)))
         found = []
         for steps, copies in zip(self.steps, self.copies, strict=True):

@@ -21,6 +21,7 @@ from .rules import check_numbers, check_options, check_rule, type_codes
 
 _VARARGS = 0x04
 MOST_RULES = 256  # cached calls of `rule_reads` for each operator
+_types_of: dict[tuple, list[int]] = {}  # types of outputs, by operator, parameters and types of inputs
 
 T = TypeVar("T")
 RuleReads = tuple[frozenset[int], frozenset[int]]
@@ -233,7 +234,6 @@ class Operator:
         self.is_backward = is_backward
         self._shape_only = shape_only
         self._rule_reads: dict[tuple, RuleReads | str | None] = {}
-        self._types_of: dict[tuple, list[int]] = {}  # of outputs, by parameters and types of inputs
         self.record: Any = None  # how to test it, if not in mxop.records
         self._extra_params = tuple(extra_params)
         self._num_outputs = num_outputs
@@ -440,11 +440,11 @@ class Operator:
         ins, out_shapes = self.infer_shape(attrs, list(shapes), [None] * n)
         if list(ins) != list(shapes):
             infer.check_inputs(self.name, self.input_names(attrs, len(shapes)), ins, shapes)
-        key = (attrs, *types)
-        out_types = self._types_of.get(key)
+        key = (self, attrs, *types)
+        out_types = _types_of.get(key)
         if out_types is None:
             found = self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)[1]
-            out_types = keep(self._types_of, key, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in found], 64)
+            out_types = keep(_types_of, key, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in found])
         for shape in out_shapes:
             if not infer.known(shape) and self.sized_by is None:
                 listed = ", ".join(map(infer.show, shapes))
@@ -478,7 +478,7 @@ class Operator:
     def changed(self) -> None:
         """Clear caches about the operator, after a part of it was defined."""
         self._rule_reads.clear()
-        self._types_of.clear()
+        _types_of.clear()
         for listener in _listeners:
             listener(self)
 

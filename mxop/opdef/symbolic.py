@@ -358,11 +358,9 @@ class SymbolicNumber:
         if not all(isinstance(v, (int, float)) for v in values):
             return NotImplemented
         answer = function(*values)
-        return (
-            answer
-            if self is operands[-1] or _always(function, operands)
-            else self.trace.guarded(function, operands, answer)
-        )
+        if (len(operands) == 2 and operands[0] is operands[1]) or _always(function, operands):
+            return answer
+        return self.trace.guarded(function, operands, answer)
 
     # fmt: off
     def __add__(self, other: Any) -> Any: return self._make(operator.add, self, other)
