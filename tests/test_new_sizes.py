@@ -173,6 +173,32 @@ def test_counts_that_float16_does_not_hold():
         assert mx.graph.compiled(lambda x: nd.square(x).mean())(x).item() == 1
 
 
+@pytest.mark.parametrize("name", ["LayerNorm", "InstanceNorm"])
+def test_formulas_are_compiled_once_for_all_counts(name, monkeypatch):
+    calls = {
+        "LayerNorm": lambda x, g: nd.LayerNorm(x, g, g),
+        "InstanceNorm": lambda x, g: nd.InstanceNorm(x.expand_dims(2).tile((1, 1, x.shape[1])), g, g),
+    }
+    compiled = []
+    for module in ("strips", "prepare"):
+        known = getattr(mx._core, module).compile_program
+        monkeypatch.setattr(f"mxop._core.{module}.compile_program", lambda *a, k=known: compiled.append(a) or k(*a))
+    forget()
+    function = mx.graph.compiled(calls[name])
+    for n in (40, 41, 42):
+        function(*arrays((5, n)))
+    before = len(compiled)
+    for n in range(43, 60):
+        given = arrays((5, n))
+        np.testing.assert_array_equal(function(*given).asnumpy(), planned_off(calls[name], given))
+    assert before and len(compiled) == before
+
+
+def planned_off(function, given):
+    with planned(False):
+        return function(*given).asnumpy()
+
+
 def test_errors_are_the_same_after_other_sizes():
     @mx.graph.compiled
     def function(x, y):
