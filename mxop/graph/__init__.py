@@ -2,62 +2,67 @@
 
 ``infer -> gradient -> passes -> fuse -> plan -> schedule -> executor``; see each module's first lines.
 """
+# ruff: noqa: F401
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..support.missing import attribute, names_shown
-from . import control_files as _control_files  # noqa: F401  registers operators that only files name
-from . import control_flow as _control_flow  # noqa: F401  registers MXNet's operators
-from . import loop_gradient as _loop_gradient  # noqa: F401  defines Loop.grad
-from . import value_control as _value_control  # noqa: F401  loops inside composites
-from . import value_gradient as _value_gradient  # noqa: F401  gradients inside compiled functions
-from .assignment import assign
-from .backends import backends, register_backend, unregister_backend
+from .backends import backends
 from .expand import expand
-from .gradient import gradients
-from .infer import Known, Shapes, Types
-from .ir import Graph, Node, location, topological, variable
-from .ordering import after, control_dependencies, do_all, sequential
-from .partition import Backend
-from .passes import (
-    Pass,
-    PeepholePass,
-    RewritePass,
-    label,
-    list_passes,
-    optimize,
-    register_pass,
-    skip,
-    switch_passes,
-    unregister_pass,
-    visit,
-)
 from .verify import verify
 
-__all__ = [
-    "Backend", "Computation", "Executor", "Graph", "Known", "Node", "Pass", "PeepholePass", "RewritePass", "Shapes", "Types",
-    "after", "assign", "backends", "compiled", "computation", "control_dependencies", "deriv", "do_all", "expand",
-    "gradients", "label", "list_passes", "location", "optimize", "planned", "register_backend", "register_pass",
-    "sequential", "skip", "switch_passes", "topological", "unregister_backend", "unregister_pass", "variable", "verify",
-    "visit",
-]  # fmt: skip
+if TYPE_CHECKING:
+    from .assignment import assign
+    from .backends import register_backend, unregister_backend
+    from .executor import Executor
+    from .functions import Computation, computation, deriv
+    from .gradient import gradients
+    from .infer import Known, Shapes, Types
+    from .ir import Graph, Node, location, topological, variable
+    from .ordering import after, control_dependencies, do_all, sequential
+    from .partition import Backend
+    from .passes import (
+        Pass,
+        PeepholePass,
+        RewritePass,
+        label,
+        list_passes,
+        optimize,
+        register_pass,
+        skip,
+        switch_passes,
+        unregister_pass,
+        visit,
+    )
+    from .patterns import planned
+    from .traced import compiled
 
-_LATER = {
-    "Executor": "executor",
-    "compiled": "traced",
-    "planned": "patterns",
-    "Computation": "functions",
-    "computation": "functions",
-    "deriv": "functions",
-}
+#: The module of each name; it is imported when the name is first used.  Functions with the names of modules are above.
+_MODULES = {
+    "assignment": ("assign",),
+    "backends": ("register_backend", "unregister_backend"),
+    "executor": ("Executor",),
+    "functions": ("Computation", "computation", "deriv"),
+    "gradient": ("gradients",),
+    "infer": ("Known", "Shapes", "Types"),
+    "ir": ("Graph", "Node", "location", "topological", "variable"),
+    "ordering": ("after", "control_dependencies", "do_all", "sequential"),
+    "partition": ("Backend",),
+    "passes": ("Pass", "PeepholePass", "RewritePass", "label", "list_passes", "optimize", "register_pass", "skip",
+               "switch_passes", "unregister_pass", "visit"),
+    "patterns": ("planned",),
+    "traced": ("compiled",),
+}  # fmt: skip
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+__all__ = sorted([*_MODULE_OF, "backends", "expand", "verify"])
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    if name in _MODULE_OF:
+        return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     raise attribute(__name__, name, lambda: __all__)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib import import_module
 from math import prod
 from typing import Any
 
@@ -21,6 +22,10 @@ _SPACES = {space: prefix for prefix, space in registry.PREFIXES.items()}
 INHERITED = ("__force_mirroring__",)
 #: Functions of ``F`` that are not operators, each made by a function of the builder; :mod:`.value_control` and others add them.
 CONTROL: dict[str, Callable[[Builder], Callable]] = {}
+#: The modules that add them, imported on first use.
+_CONTROL_MODULES = {"_gradients": "value_gradient"} | dict.fromkeys(
+    ("_contrib_foreach", "_contrib_while_loop", "_contrib_cond"), "value_control"
+)
 
 
 class Value(Arithmetic):
@@ -229,7 +234,8 @@ class Builder:
         op = registry.find(name)
         if op is not None:
             return self._function(op)
-        if name in CONTROL:
+        if name in _CONTROL_MODULES:
+            import_module(f".{_CONTROL_MODULES[name]}", __package__)
             return CONTROL[name](self)
         from ..ops.binary import PYTHON_NAMES
 

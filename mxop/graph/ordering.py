@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..opdef import registry
+from ..support import attribute
+from ..support import name as naming
 from ..support.errors import OpTypeError, OpValueError
 from . import symbols
 from .ir import Entry, Graph, Node, caller
@@ -60,6 +62,18 @@ def no_dependencies() -> Iterator[None]:
         yield
     finally:
         _scopes.nodes = outer
+
+
+@contextmanager
+def own_names() -> Iterator[None]:
+    """Let symbols be made without counting the user's names on, and without the attributes of the user's scopes."""
+    before = attribute.current()
+    attribute.AttrScope.current = attribute.AttrScope()
+    try:
+        with naming.NameManager(), no_dependencies():
+            yield
+    finally:
+        attribute.AttrScope.current = before
 
 
 def after(symbol: Any, *before: Any) -> Any:

@@ -11,6 +11,7 @@ from . import symbols
 from .backends import get_backend
 from .infer import Known, located
 from .ir import Entry, Graph, Node, describe, variable
+from .ordering import own_names
 from .regions import connected, convex_regions, cycle, in_order
 from .rewrite import Moved, rebuilt
 from .subgraph import NAME, remember
@@ -93,7 +94,7 @@ class Backend:
         name = options.pop("_backend")
         graph = Graph(symbol._entries)
         known = Known.solve(graph, _given(graph, {**(args or {}), **(aux or {})}), partial=True)
-        with symbols.scope():
+        with own_names():
             groups = _groups(self, name, graph, known, options)
             return symbols.symbol(_partitioned(self, name, graph, groups, options).outputs)
 

@@ -6,7 +6,6 @@ The symbol layer lies above this one and is reached through :mod:`mxop.opdef.abo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 from ..opdef.above import ask
@@ -38,11 +37,6 @@ def to_json(entries: Sequence[Entry]) -> str:
 def from_json(text: str) -> Any:
     """Return the symbol of a JSON text."""
     return namespace().load_json(text)
-
-
-def scope() -> AbstractContextManager:
-    """Return a scope in which new symbols do not use the user's names and attributes."""
-    return namespace().operands.own_names()
 
 
 def entries_of(what: Any) -> list[Entry]:

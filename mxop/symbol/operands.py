@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,8 @@ import numpy as np
 from ..graph import constants
 from ..graph.infer import Known
 from ..graph.ir import Entry, Node, location
-from ..graph.ordering import no_dependencies
 from ..opdef import Attrs, Operator
-from ..support import attribute, dtypes
-from ..support import name as naming
+from ..support import dtypes
 from .symbol import Symbol
 
 
@@ -110,15 +107,3 @@ class Operand(Symbol):
     def value(self) -> np.ndarray | None:
         """The value of a constant, or None."""
         return constants.value_of(self._entries[0], self._known)
-
-
-@contextmanager
-def own_names() -> Iterator[None]:
-    """Let symbols be made without counting the user's names on, and without the attributes of the user's scopes."""
-    before = attribute.current()
-    attribute.AttrScope.current = attribute.AttrScope()
-    try:
-        with naming.NameManager(), no_dependencies():
-            yield
-    finally:
-        attribute.AttrScope.current = before

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from ...support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, fitting, items
-from .. import symbols
 from ..garbage import collected_later
 from ..infer import Known
 from ..ir import Graph
+from ..ordering import own_names
 from ..verify import snapshot, verify, verify_arguments, verify_kept, verify_untouched
 from .base import STAGES, Pass
 
@@ -214,7 +214,7 @@ def run_passes(graph: Graph, known: Known, passes: Iterable[Any], check: bool = 
 
 def _run(pass_: Pass, graph: Graph, known: Known) -> Graph:
     try:
-        with symbols.scope():
+        with own_names():
             new = pass_.run(graph, known)
     except MXNetError as problem:
         raise type(problem)(f"pass {pass_.name!r} failed: {problem}").with_traceback(problem.__traceback__) from None
