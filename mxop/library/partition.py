@@ -9,6 +9,7 @@ from .._core import native_graph
 from ..graph import symbols
 from ..graph.infer import Known
 from ..graph.ir import Entry, Graph, Node, variable
+from ..graph.ordering import own_names
 from ..graph.regions import convex_regions, in_order
 from ..graph.rewrite import Moved, rebuilt
 from ..opdef import infer, registry
@@ -30,7 +31,7 @@ class Partitioner:
             graph = Graph(symbol._entries)
             known = graphs.given(graph, args, aux)
             work = _Work(strategy, graph, known, graphs.arrays(args), graphs.arrays(aux), graphs.texts(options))
-            with symbols.scope():
+            with own_names():
                 symbol = symbols.symbol(work.partitioned().outputs)
         return symbol
 
