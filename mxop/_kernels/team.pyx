@@ -1,6 +1,10 @@
 """The threads that work together: how many, how much work is worth them, that each has a core of its own, and where they begin."""
 import os
 
+from cython.parallel cimport prange
+
+from mxop._kernels.machine cimport GIL_BYTES
+
 from mxop.support.errors import OpValueError
 from mxop.support.limits import setting
 
@@ -133,6 +137,30 @@ cdef void share_out(mx_shares* shares, Py_ssize_t tasks, int threads, Py_ssize_t
     if tasks > 1 and not is_small(nbytes):
         back = _backwards = not _backwards
     mx_share_out(shares, tasks, threads, back, 0 < nbytes < OWN * PARALLEL_BYTES)
+
+
+cdef void run_tasks(task_function do, void* kernel, void* run, Py_ssize_t tasks, int threads, Py_ssize_t nbytes) noexcept:
+    """Call ``do(kernel, run, task, thread)`` for each task, on so many threads; see :func:`share_out`."""
+    cdef mx_shares shares
+    cdef int k
+    share_out(&shares, tasks, threads, nbytes)
+    if threads == 1 and 0 < nbytes < GIL_BYTES:
+        run_share(do, kernel, run, &shares, 0)
+        return
+    with nogil:
+        if threads == 1:
+            run_share(do, kernel, run, &shares, 0)
+        else:
+            for k in prange(threads, schedule="static", chunksize=1, num_threads=threads):
+                run_share(do, kernel, run, &shares, k)
+
+
+cdef void run_share(task_function do, void* kernel, void* run, mx_shares* shares, int thread) noexcept nogil:
+    """Do the tasks of one thread."""
+    cdef Py_ssize_t t = mx_next_task(shares, thread)
+    while t >= 0:
+        do(kernel, run, t, thread)
+        t = mx_next_task(shares, thread)
 
 
 def _after_fork():
