@@ -3,28 +3,27 @@
 A strip is a list of stages over one number of rows.  A stage is a program, on all elements of its rows, or a reduction of
 each row, or a sum of all rows.  Threads take blocks of rows; for each block they run all stages.  What only later stages read
 is *local*: it has room for one block of rows, in each thread.  What is one number for a whole row, such as its mean, is a scalar
-to the programs of long rows, which then run row by row.  All rows are added up in float64 in some parts, always the same ones,
+to the programs of long rows (`Program.by_values`), which then run row by row.  All rows are added up in float64 in some parts, always the same ones,
 and these in order: the sums do not depend on the threads.
 """
 from cpython.object cimport PyObject
-from cython.parallel cimport prange
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_pointer, write_pointer
+from mxop._core.array cimport Array, broadcast_operand, new_array, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
 from mxop._kernels.instruction_sets cimport BULK, itemsize_of, mx_stream_fence
 from mxop._kernels.machine cimport L1_BYTES, L2_BYTES, TASKS_A_THREAD
-from mxop._kernels.operands cimport Operand
-from mxop._kernels.interp cimport BLOCK_BYTES, MEMORY_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Program, Rows, streams
-from mxop._kernels.team cimport is_small, mx_next_task, mx_shares, parts_of, share_out, threads_for
+from mxop._kernels.operands cimport MANY, Operand
+from mxop._kernels.interp cimport BLOCK_BYTES, MEMORY_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Program, streams
+from mxop._kernels.team cimport is_small, parts_of, run_tasks, task_function, threads_for
 from mxop._kernels.memory cimport Block, block_new, block_release
-from mxop._kernels.reduce cimport COMBINE_ADD, COMBINE_HYPOT, reduce_row, reduce_rows
+from mxop._kernels.reduce cimport COMBINE_ADD, reduce_rows
 
 from mxop._kernels.instruction_sets import has_instruction
 from mxop._kernels.reduce import CODES
-from mxop.formula import compile_program, input_, param, substitute
+from mxop.formula import compile_program, input_
 from mxop.support.memo import keep
 
 cdef enum:
@@ -32,39 +31,29 @@ cdef enum:
     WORTH_A_BLOCK = 256      # elements of a row that is computed by itself
     WORTH_NO_COPY = 384      # the same of all that is broadcast to a row, which is then read where it lies
     SHORT_PART = 200         # elements of a row that lie side by side, which are not worth a block
-    MOST_SCALARS = 8         # numbers of a row that one stage reads
     COLUMNS = -2             # among what combines rows: they are added up
     MOST_PARTS = 32          # in which that is done, of so many rows at least
     FEWEST_IN_PART = 8
     REDUCED_AT_ONCE = 16     # short rows whose sums or extremes are made together, by vectors (mxop_fold_rows.h)
     AT_ONCE = 8              # rows that are added up together, at least: the sums are longer than a row
 
-ctypedef void (*range_function)(PyObject* program, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs,
-                                const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block,
-                                bint stream, Ahead* ahead) noexcept nogil
-ctypedef void (*rows_function)(PyObject* program, int combine, const Operand* inputs, Py_ssize_t n_reduced,
-                               const char* scalars, char* scratch, Py_ssize_t block, Py_ssize_t first, Py_ssize_t last,
-                               char* results, Ahead* ahead) noexcept nogil
-ctypedef bint (*place_function)(PyObject* program, Py_ssize_t first, Py_ssize_t inner, const Operand* inputs,
-                                const Operand* outputs, char* scratch, Rows* rows) noexcept nogil
-ctypedef void (*row_function)(PyObject* program, int combine, Py_ssize_t inner, const char* scalars, Rows* rows, char* result,
-                              Ahead* ahead) noexcept nogil
-ctypedef void (*fill_function)(PyObject* program, const Value* values, char* scalars) noexcept nogil
-
 cdef struct Stage:
-    PyObject* program           # kept alive by the strip
+    PyObject* program           # kept alive by the call
     int n_inputs, n_outputs     # a reduction has one output, which is local; a sum of rows room for what is added, and the sum
-    int n_numbers               # of a row; their operands come last
     int first                   # where its operands begin
     int combine                 # -1: not a reduction
     bint direct                 # what is added up lies in its input
     Py_ssize_t sums             # where its sums begin, among those of a part
     Py_ssize_t inner            # elements of a row
     Py_ssize_t block            # elements that are computed at once
-    int scalars                 # where its scalars begin
+    char* scalars               # kept alive by the call
     bint stream                 # its results are large, and no other stage reads them
     bint long                   # rows are computed one by one
-    bint in_place               # and are one block each, which may be computed where it lies
+
+# What is local: bytes of a row; where it begins in a thread's room; whether it is what is added up, which waits there for some blocks.
+cdef struct Local:
+    Py_ssize_t row_bytes, offset
+    bint added
 
 # The sums of rows of a task, as one block of it sees them.
 cdef struct Sums:
@@ -72,56 +61,54 @@ cdef struct Sums:
     Py_ssize_t first            # the first row that is not among them yet
     Py_ssize_t due              # after which row these are added; 0: after another block
 
-
-cdef void run_range(Program program, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
-                    const char* scalars, char* scratch, Py_ssize_t block, bint stream, Ahead* ahead) noexcept nogil:
-    program._range(start, stop, inputs, outputs, scalars, scratch, block, stream, ahead)
-
-
-cdef bint run_place(Program program, Py_ssize_t first, Py_ssize_t inner, const Operand* inputs, const Operand* outputs,
-                    char* scratch, Rows* rows) noexcept nogil:
-    return program.rows_from(first, inner, inputs, outputs, scratch, rows)
+# a struct holds a borrowed reference to a program, with which Cython cannot call without the lock
+ctypedef void (*stage_function)(PyObject* program, const Stage* stage, const Operand* inputs, char* scratch, Py_ssize_t first,
+                                Py_ssize_t last, Ahead* ahead, const Sums* sums) noexcept nogil
+cdef stage_function _run_stage = <stage_function>run_stage
 
 
-cdef void run_row(Program program, int combine, Py_ssize_t inner, const char* scalars, Rows* rows, char* result,
-                  Ahead* ahead) noexcept nogil:
-    if combine < 0:
-        program.next_row(inner, scalars, rows, NULL, ahead)
-    else:
-        reduce_row(program, combine, inner, scalars, rows, result, ahead)
+cdef void run_stage(Program program, const Stage* stage, const Operand* inputs, char* scratch, Py_ssize_t first, Py_ssize_t last,
+                    Ahead* ahead, const Sums* sums) noexcept nogil:
+    """Run one stage on a block of rows."""
+    cdef const Operand* values = inputs if stage.direct else inputs + stage.n_inputs
+    cdef Py_ssize_t step = stage.inner * program.itemsize
+    if stage.combine >= 0:
+        reduce_rows(program, stage.combine, inputs, stage.inner, stage.scalars, scratch, stage.block, first, last,
+                    values.data + first * program.itemsize, ahead)
+        return
+    if not stage.direct:
+        program._range(first * stage.inner, last * stage.inner, inputs, values, stage.scalars, scratch, stage.block, stage.stream, ahead)
+    if stage.combine == COLUMNS and last == sums.due:
+        BULK.gather[values.dtype](COMBINE_ADD, sums.to + stage.sums, values.data + sums.first * step, last - sums.first, step, stage.inner)
 
 
-cdef void run_fill(Program program, const Value* values, char* scalars) noexcept nogil:
-    program.fill_scalars(values, scalars)
+# One run: rows of a task, rooms of threads, and sums of rows of tasks.
+cdef struct Run:
+    Py_ssize_t each
+    char* rooms
+    double* sums
 
 
-# a struct holds a borrowed reference, which Cython cannot call without the lock
-cdef range_function _range = <range_function>run_range
-cdef rows_function _rows = <rows_function>reduce_rows
-cdef place_function _place = <place_function>run_place
-cdef row_function _row = <row_function>run_row
-cdef fill_function _fill = <fill_function>run_fill
+cdef void run_rows(StripCall call, Run* run, Py_ssize_t task, int thread) noexcept nogil:
+    """Do one task: some neighbouring rows."""
+    call.run_task(task * run.each, min((task + 1) * run.each, call.rows), run.rooms + thread * call.room, run.sums + task * call.sums)
 
 
 cdef class StripCall(Call):
     """A strip on fixed arrays; see :func:`prepare_strip`."""
 
-    cdef list programs, arrays
+    cdef list programs, arrays, kept
     cdef bint turned
     cdef Stage* stages
-    cdef int n_stages, n_operands, n_scalars, n_locals, n_read
+    cdef int n_stages, n_operands, n_locals, n_read
     cdef int* slots                 # of each operand the local that it is, or -1
     cdef Operand* operands
-    cdef Py_ssize_t* row_bytes      # of each local
-    cdef Py_ssize_t* offsets        # of each local, in a thread's room
-    cdef bint* added                # whether a local is what is added up, which waits there for some blocks
-    cdef char* scalars
+    cdef Local* locals
     cdef const char* read[MOST_AHEAD]        # arrays with an element or more for each row
     cdef Py_ssize_t read_bytes[MOST_AHEAD]   # of one row
     cdef Py_ssize_t rows, block_rows, total_bytes
     cdef Py_ssize_t parts           # of one row, by PART_BYTES: for each, some of the next rows is fetched; 0: never
-    cdef Py_ssize_t room, scratch, own_scalars, own_operands    # of each thread: all; where registers, scalars, operands begin
-    cdef Py_ssize_t own_room        # for scalars
+    cdef Py_ssize_t room, scratch, own_operands     # of each thread: all; where registers, operands begin
     cdef Py_ssize_t sums            # of all rows: how many numbers each part has
     cdef Py_ssize_t at_once         # rows that are added up together
 
@@ -129,10 +116,7 @@ cdef class StripCall(Call):
         free(self.stages)
         free(self.slots)
         free(self.operands)
-        free(self.row_bytes)
-        free(self.offsets)
-        free(self.added)
-        free(self.scalars)
+        free(self.locals)
 
     @property
     def source(self):
@@ -140,24 +124,17 @@ cdef class StripCall(Call):
         return "\n".join([f"stage {k}:\n{(<Program>p).listing}" for k, p in enumerate(self.programs)])
 
     cdef int execute(self) except -1:
-        cdef int threads = threads_for(PASSES * self.total_bytes), k
+        cdef int threads = threads_for(PASSES * self.total_bytes)
         cdef Py_ssize_t each = self.rows_of_task(threads), tasks = (self.rows + each - 1) // each
-        cdef mx_shares shares
         cdef Block* memory
-        cdef char* parts
+        cdef Run run
         threads = <int>min(threads, tasks)
         memory = block_new(self.room * threads + tasks * self.sums * 8)
-        parts = memory.data + self.room * threads
-        share_out(&shares, tasks, threads, self.total_bytes)
-        if threads == 1:
-            with nogil:
-                self.run_share(&shares, 0, each, memory.data, parts)
-        else:
-            for k in prange(threads, nogil=True, schedule="static", chunksize=1, num_threads=threads):
-                self.run_share(&shares, k, each, memory.data, parts)
+        run.each, run.rooms, run.sums = each, memory.data, <double*>(memory.data + self.room * threads)
+        run_tasks(<task_function>run_rows, <void*>self, &run, tasks, threads, self.total_bytes)
         if self.sums:
             with nogil:
-                self.add_parts(<double*>parts, tasks)
+                self.add_parts(run.sums, tasks)
         block_release(memory)
         return 0
 
@@ -168,14 +145,6 @@ cdef class StripCall(Call):
         if threads > 1 and is_small(self.total_bytes):
             return parts_of(self.rows, threads)
         return max(self.rows // self.block_rows // (threads * TASKS_A_THREAD), <Py_ssize_t>1) * self.block_rows
-
-    cdef void run_share(self, mx_shares* shares, int thread, Py_ssize_t each, char* memory, char* parts) noexcept nogil:
-        """Compute the rows that are a thread's, `each` of them at a time."""
-        cdef Py_ssize_t t = mx_next_task(shares, thread)
-        while t >= 0:
-            self.run_task(t * each, min((t + 1) * each, self.rows), memory + thread * self.room,
-                          <double*>parts + t * self.sums)
-            t = mx_next_task(shares, thread)
 
     cdef void add_parts(self, double* parts, Py_ssize_t n) noexcept nogil:
         """Add up what each part gave, in order, and write it."""
@@ -224,42 +193,22 @@ cdef class StripCall(Call):
     cdef void run_block(self, Py_ssize_t first, Py_ssize_t last, bint more, char* room, Operand* operands,
                         const Sums* sums) noexcept nogil:
         """Run all stages on one block of rows; meanwhile fetch the arrays of the next one, if there are more."""
-        cdef int k, slot
-        cdef Stage* stage
+        cdef int k
+        cdef const Local* local
+        cdef const Stage* stage
         cdef Ahead ahead
         cdef Ahead* little = NULL
         for k in range(self.n_operands):
-            slot = self.slots[k]
-            if slot >= 0:  # row `first` is where the room of the local begins
-                operands[k].data = room + self.offsets[slot] - (sums.first if self.added[slot] else first) * self.row_bytes[slot]
+            if self.slots[k] >= 0:  # row `first` is where the room of the local begins
+                local = &self.locals[self.slots[k]]
+                operands[k].data = room + local.offset - (sums.first if local.added else first) * local.row_bytes
         if more and self.parts:
             self.look_ahead(&ahead, last)
             little = &ahead
         for k in range(self.n_stages):
             stage = &self.stages[k]
-            if stage.n_numbers:
-                self.run_rows(stage, operands + stage.first, room, first, last, little, sums)
-            else:
-                self.run_stage(stage, operands + stage.first, room, self.scalars + stage.scalars, first, first, last, little,
-                               sums)
-
-    cdef void run_rows(self, const Stage* stage, Operand* mine, char* room, Py_ssize_t first, Py_ssize_t last, Ahead* little,
-                       const Sums* sums) noexcept nogil:
-        """Run one stage row by row, with the numbers of each."""
-        cdef int slot = self.slots[stage.first + stage.n_inputs] if stage.combine >= 0 else -1
-        cdef char* numbers = room + self.own_scalars
-        cdef char* result = room + self.offsets[slot] if slot >= 0 else NULL
-        cdef Py_ssize_t step = self.row_bytes[slot] if slot >= 0 else 0, row
-        cdef Rows rows
-        cdef bint placed = stage.in_place and _place(stage.program, first, stage.inner, mine,
-                                                     NULL if slot >= 0 else mine + stage.n_inputs, room + self.scratch, &rows)
-        for row in range(first, last):
-            self.read_numbers(stage, mine, row, numbers)
-            if placed:
-                _row(stage.program, stage.combine, stage.inner, numbers, &rows, result, little if stage.long else NULL)
-                result += step
-            else:
-                self.run_stage(stage, mine, room, numbers, first, row, row + 1, little, sums)
+            _run_stage(stage.program, stage, operands + stage.first, room + self.scratch, first, last,
+                       little if stage.long else NULL, sums)
 
     cdef void look_ahead(self, Ahead* ahead, Py_ssize_t first) noexcept nogil:
         """Name what the block from row `first` on reads as what is fetched while stages run."""
@@ -269,36 +218,6 @@ cdef class StripCall(Call):
         for k in range(self.n_read):
             ahead.at[k], ahead.left[k] = self.read[k] + first * self.read_bytes[k], rows * self.read_bytes[k]
             ahead.each[k] = (self.read_bytes[k] // self.parts + 63) & ~63
-
-    cdef void run_stage(self, const Stage* stage, Operand* mine, char* room, const char* scalars, Py_ssize_t origin,
-                        Py_ssize_t first, Py_ssize_t last, Ahead* ahead, const Sums* sums) noexcept nogil:
-        """Run one stage on some rows of the block that begins with row `origin`."""
-        cdef const Operand* values = mine if stage.direct else mine + stage.n_inputs
-        cdef Py_ssize_t step
-        cdef int slot
-        if stage.combine < 0 and not stage.direct:
-            _range(stage.program, first * stage.inner, last * stage.inner, mine, mine + stage.n_inputs, scalars,
-                   room + self.scratch, stage.block, stage.stream, ahead if stage.long else NULL)
-        if stage.combine == COLUMNS and last == sums.due:
-            step = stage.inner * itemsize_of(values.dtype)
-            BULK.gather[values.dtype](COMBINE_ADD, sums.to + stage.sums, values.data + sums.first * step, last - sums.first,
-                                        step, stage.inner)
-        elif stage.combine >= 0:
-            slot = self.slots[stage.first + stage.n_inputs]
-            _rows(stage.program, stage.combine, mine, stage.inner, scalars, room + self.scratch, stage.block, first, last,
-                  room + self.offsets[slot] + (first - origin) * self.row_bytes[slot], ahead if stage.long else NULL)
-
-    cdef void read_numbers(self, const Stage* stage, const Operand* mine, Py_ssize_t row, char* scalars) noexcept nogil:
-        """Make the numbers of a row scalars of the stage's program."""
-        cdef Value values[MOST_SCALARS]
-        cdef const Operand* operand
-        cdef const char* p
-        cdef int k
-        for k in range(stage.n_numbers):
-            operand = mine + stage.n_inputs + stage.n_outputs + k
-            p = operand.data + (row if row < operand.shape[0] else row % operand.shape[0]) * operand.strides[0]
-            values[k].d = <double>(<const float*>p)[0] if operand.dtype == 0 else (<const double*>p)[0]
-        _fill(stage.program, values, scalars)
 
 
 cdef Array ghost(tuple shape, int dtype, int number):
@@ -340,7 +259,7 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays, bint 
         None when an array is written that overlaps another, or sums of rows do not lie side by side.
     """
     cdef StripCall call = StripCall()
-    cdef list ghosts = [ghost(tuple(shape), dtype, k) for k, (shape, dtype) in enumerate(locals_)], operands = []
+    cdef list ghosts = [ghost(tuple(shape), dtype, k) for k, (shape, dtype) in enumerate(locals_)]
     written = {number for s in stages for number in s[2] if number >= 0}
     sums = {s[2][1] for s in stages if s[3] == "columns"}
     reread = {number for s in stages for number in s[1] if number >= 0}
@@ -350,15 +269,13 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays, bint 
                 return None
     if not all([(<Array>arrays[number]).contiguous for number in sums]):
         return None
-    call.arrays, call.rows, call.programs, call.turned = arrays, rows, [], turned
+    call.arrays, call.rows, call.programs, call.turned, call.kept = arrays, rows, [], turned, []
     lay_out(call, ghosts, stages)
     fetch_ahead(call, [arrays[n] for n in sorted((reread | written) - sums) if n in reread or not goes_past_the_caches(call, n)])
     for k, (roots, inputs, outputs, combine, shape) in enumerate(stages):
-        operands.append(prepare_stage(call, k, roots, list(inputs), list(outputs), combine, tuple(shape), ghosts, reread))
-    describe_all(call, operands, ghosts)
+        prepare_stage(call, k, tuple(roots), list(inputs), list(outputs), combine, tuple(shape), ghosts, reread)
     if call.total_bytes <= L2_BYTES:
         call.parts = 0
-    call.own_operands = call.own_scalars + call.own_room
     call.room = (call.own_operands + call.n_operands * <Py_ssize_t>sizeof(Operand) + 127) & ~63
     return call
 
@@ -380,7 +297,8 @@ cdef int lay_out(StripCall call, list ghosts, list stages) except -1:
     cdef set added = {~number for _, _, (number, *_), combine, _ in stages if combine == "columns"}
     cdef list shared = [*call.arrays, *[a for k, a in enumerate(ghosts) if k not in added]]
     cdef Py_ssize_t row = sum([row_bytes_of(<Array>a, call.rows) for a in shared])
-    cdef int k
+    cdef int k, n_operands = sum([len(s[1]) + len(s[2]) for s in stages])
+    cdef Local* local
     call.n_stages, call.n_locals = <int>len(stages), <int>len(ghosts)
     call.block_rows = max(1, L1_BYTES // max(row, 1))
     if call.block_rows > REDUCED_AT_ONCE:
@@ -388,18 +306,16 @@ cdef int lay_out(StripCall call, list ghosts, list stages) except -1:
     call.at_once = call.block_rows * ((AT_ONCE + call.block_rows - 1) // call.block_rows)
     call.total_bytes = row * call.rows
     call.stages = <Stage*>calloc(call.n_stages, sizeof(Stage))
-    call.row_bytes = <Py_ssize_t*>calloc(call.n_locals + 1, sizeof(Py_ssize_t))
-    call.offsets = <Py_ssize_t*>calloc(call.n_locals + 1, sizeof(Py_ssize_t))
-    call.added = <bint*>calloc(call.n_locals + 1, sizeof(bint))
-    if call.stages == NULL or call.row_bytes == NULL or call.offsets == NULL or call.added == NULL:
+    call.locals = <Local*>calloc(call.n_locals + 1, sizeof(Local))
+    call.slots = <int*>calloc(n_operands + 1, sizeof(int))
+    call.operands = <Operand*>calloc(n_operands + 1, sizeof(Operand))
+    if call.stages == NULL or call.locals == NULL or call.slots == NULL or call.operands == NULL:
         raise MemoryError()
-    for k in added:
-        call.added[k] = True
     for k in range(call.n_locals):
-        call.row_bytes[k] = row_bytes_of(<Array>ghosts[k], call.rows)
-        call.offsets[k] = call.scratch
-        call.scratch += (call.row_bytes[k] * (call.at_once if call.added[k] else call.block_rows) + 127) & ~63
-    call.own_scalars = call.scratch
+        local = &call.locals[k]
+        local.row_bytes, local.offset, local.added = row_bytes_of(<Array>ghosts[k], call.rows), call.scratch, k in added
+        call.scratch += (local.row_bytes * (call.at_once if local.added else call.block_rows) + 127) & ~63
+    call.own_operands = call.scratch
     return 0
 
 
@@ -413,31 +329,39 @@ cdef int fetch_ahead(StripCall call, list arrays) except -1:
     return 0
 
 
-cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs, combine, tuple shape, list ghosts,
-                         set reread):
-    """Compile one stage; return its shape and what its operands stand for: inputs, outputs, numbers of a row."""
+cdef int prepare_stage(StripCall call, int k, tuple roots, list inputs, list outputs, combine, tuple shape, list ghosts,
+                       set reread) except -1:
+    """Compile one stage, and describe its operands: its inputs, then its outputs."""
     cdef Stage* stage = &call.stages[k]
-    cdef int ctype = 1 if any([array_of(call, ghosts, i).dtype == 1 for i in [*inputs, *outputs]]) else 0  # halves in float
-    cdef Program program
-    cdef list numbers = []
+    cdef list numbers = [*inputs, *outputs], used = [array_of(call, ghosts, n) for n in numbers]
+    cdef int ctype = 1 if any([(<Array>a).dtype == 1 for a in used]) else 0  # halves in float
+    cdef Operand* operands = &call.operands[call.n_operands]
+    cdef Program program = program_of(roots, len(inputs), ctype)
+    cdef bytearray scalars
     stage.inner = 1
     for d in shape:
         stage.inner *= d
     stage.inner //= call.rows
-    read = [array_of(call, ghosts, i) for i in inputs]
-    stage.long = is_long(roots, read, call.rows, stage.inner, ctype)
+    stage.combine = -1 if combine is None else CODES.get(combine, COLUMNS)
+    stage.n_inputs, stage.n_outputs, stage.first = <int>len(inputs), <int>len(outputs), call.n_operands
+    for number, a in zip(numbers, used, strict=True):
+        output = call.n_operands >= stage.first + stage.n_inputs
+        describe(call, call.n_operands, number, <Array>a, shape, output, stage.combine >= 0)
+        call.n_operands += 1
+    stage.long = is_long(program, used[:stage.n_inputs], call.rows, stage.inner)
     if stage.long:
-        roots, inputs, numbers = with_numbers(roots, inputs, read, call.rows, shape, ctype)
-    program = program_of(tuple(roots), len(inputs), ctype, len(numbers))
+        program = program.by_values(call.rows * stage.inner, operands, min(stage.inner, <Py_ssize_t>MANY),
+                                    1 if stage.combine < 0 else stage.inner) or program
+    scalars = bytearray(program.n_scalars * 8 + 1)
+    program.fill_scalars(NULL, scalars)
     call.programs.append(program)
-    stage.program, stage.combine = <PyObject*>program, -1 if combine is None else CODES.get(combine, COLUMNS)
-    stage.n_inputs, stage.n_outputs, stage.n_numbers = <int>len(inputs), <int>len(outputs), <int>len(numbers)
-    stage.first, stage.scalars = call.n_operands, call.n_scalars
+    call.kept.append(scalars)
+    stage.program, stage.scalars = <PyObject*>program, scalars
     stage.block = BLOCK_BYTES // program.itemsize
     if program.n_registers - stage.n_inputs > 6:
         stage.block //= 2
     if call.turned and stage.inner > stage.block:
-        stage.block = whole_part(call, [*inputs, *outputs], ghosts, stage.block)
+        stage.block = whole_part(used, call.rows, stage.block)
     if stage.long and stage.inner < stage.block:
         stage.block = stage.inner  # blocks that are rows read what is broadcast over rows in place
     if stage.long and not program.copies:
@@ -447,16 +371,12 @@ cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs
         stage.stream = stage.stream and number >= 0 and number not in reread and goes_past_the_caches(call, number)
     if stage.stream and not call.turned:
         stage.block = min(stage.block, MEMORY_BYTES // program.itemsize)
-    stage.in_place = stage.inner <= stage.block and not stage.stream and stage.combine not in (COMBINE_HYPOT, COLUMNS)
     if stage.combine == COLUMNS:
         stage.direct, stage.sums = adds_input(call, stage, roots, inputs, ctype, ghosts), call.sums
         call.sums += stage.inner
-    call.n_operands += stage.n_inputs + stage.n_outputs + stage.n_numbers
-    call.n_scalars += (program.n_scalars * 8 + 63) & ~63
-    call.own_room = max(call.own_room, (program.n_scalars * 8 + 127) & ~63)
-    call.own_scalars = max(
-        call.own_scalars, call.scratch + ((stage.block * program.itemsize + 63) & ~63) * (program.n_registers + 1))
-    return shape, [*inputs, *outputs, *numbers]
+    call.own_operands = max(
+        call.own_operands, call.scratch + ((stage.block * program.itemsize + 63) & ~63) * (program.n_registers + 1))
+    return 0
 
 
 cdef bint adds_input(StripCall call, const Stage* stage, roots, list inputs, int ctype, list ghosts) except -1:
@@ -468,40 +388,33 @@ cdef bint adds_input(StripCall call, const Stage* stage, roots, list inputs, int
     return a.contiguous and a.dtype == ctype and a.size == call.rows * stage.inner
 
 
-cdef object listing_of(roots, n_inputs, int ctype):
-    """Return formulas as a list of instructions."""
-    return compile_program(tuple(roots), n_inputs, lambda name, ctype=ctype: has_instruction(name, ctype), True)
-
-
 cdef dict _programs = {}
 
 
-cdef Program program_of(tuple roots, n_inputs, int ctype, n_numbers):
+cdef Program program_of(tuple roots, n_inputs, int ctype):
     """Return the program of formulas: one for all sizes."""
-    key = roots, n_inputs, ctype, n_numbers
+    key = roots, n_inputs, ctype
     found = _programs.get(key)
     if found is None:
-        found = Program(listing_of(roots, n_inputs, ctype), [number_name(i) for i in range(n_numbers)], ctype)
-        keep(_programs, key, found)
+        listing = compile_program(roots, n_inputs, lambda name, ctype=ctype: has_instruction(name, ctype), True)
+        found = keep(_programs, key, Program(listing, (), ctype))
     return <Program>found
 
 
-cdef bint is_long(roots, list read, Py_ssize_t rows, Py_ssize_t inner, int ctype) except -1:
+cdef bint is_long(Program program, list read, Py_ssize_t rows, Py_ssize_t inner) except -1:
     """Return whether rows of so many elements are computed one by one; costly loops are the better the longer they are."""
     broadcast = sum([(<Array>a).size < rows * inner for a in read])
-    if inner >= WORTH_A_BLOCK or inner * broadcast < WORTH_NO_COPY:
-        return inner >= WORTH_A_BLOCK
-    return not any([step.costly for step in listing_of(roots, len(read), ctype).steps])
+    return inner >= WORTH_A_BLOCK or (inner * broadcast >= WORTH_NO_COPY and not program.n_costly)
 
 
-cdef Py_ssize_t whole_part(StripCall call, list numbers, list ghosts, Py_ssize_t most) except -1:
+cdef Py_ssize_t whole_part(list arrays, Py_ssize_t rows, Py_ssize_t most) except -1:
     """Return how many elements make a block, so that a part of a row, which lie one after the other, is a number of blocks.
 
     Of short parts, which are copied together, a block is a number.
     """
     cdef Py_ssize_t part, pieces
-    for number in numbers:
-        part = elements_in_order(array_of(call, ghosts, number), call.rows)
+    for a in arrays:
+        part = elements_in_order(<Array>a, rows)
         if 0 < part < SHORT_PART:
             return most // part * part
         if part:
@@ -528,75 +441,6 @@ cdef bint goes_past_the_caches(StripCall call, int number) noexcept:
     """Return whether an array is so large that writing it would only evict what is still needed."""
     cdef Array a = <Array>call.arrays[number]
     return (a.contiguous or call.turned) and streams(a.size * itemsize_of(a.dtype))
-
-
-cdef int describe_all(StripCall call, list operands, list ghosts) except -1:
-    """Fill in all operands, and the scalars that are the same for all rows."""
-    cdef int k, i, at = 0
-    cdef Stage* stage
-    cdef Array a
-    call.scalars = <char*>calloc(call.n_scalars + 64, 1)
-    call.slots = <int*>calloc(call.n_operands + 1, sizeof(int))
-    call.operands = <Operand*>calloc(call.n_operands + 1, sizeof(Operand))
-    if call.scalars == NULL or call.slots == NULL or call.operands == NULL:
-        raise MemoryError()
-    for k, (shape, numbers) in enumerate(operands):
-        stage = &call.stages[k]
-        if not stage.n_numbers:
-            (<Program>call.programs[k]).fill_scalars(NULL, call.scalars + stage.scalars)
-        for i, number in enumerate(numbers):
-            a = array_of(call, ghosts, number)
-            if i < stage.n_inputs + stage.n_outputs:
-                describe(call, at, number, a, shape, i >= stage.n_inputs, stage.combine >= 0)
-            else:
-                call.slots[at] = ~number if number < 0 else -1
-                call.operands[at].data, call.operands[at].dtype = read_pointer(a), a.dtype
-                call.operands[at].shape[0], call.operands[at].strides[0] = a.size, itemsize_of(a.dtype)
-            at += 1
-    return 0
-
-
-def number_name(i):
-    """Return how programs call a number that is the same for a whole row."""
-    return f"row{i}"
-
-
-cdef tuple with_numbers(roots, inputs, list read, Py_ssize_t rows, tuple shape, int ctype):
-    """Let formulas read what is one number for each row as a parameter.
-
-    Parameters
-    ----------
-    read : list of NDArray
-        What each of `inputs` stands for.
-
-    Returns
-    -------
-    roots : tuple of Expr
-    inputs, numbers : list of int
-        What is still read as an array, and what is now a parameter.
-    """
-    found = [i for i, a in enumerate(read) if is_one_a_row(<Array>a, rows, shape, ctype)][:MOST_SCALARS]
-    if not found or len(found) == len(inputs):
-        return tuple(roots), list(inputs), []
-    names = {input_(i): param(number_name(k)) for k, i in enumerate(found)}
-    others = [i for i in range(len(inputs)) if i not in found]
-    names |= {input_(old): input_(new) for new, old in enumerate(others)}
-    return tuple(substitute(tuple(roots), names)), [inputs[i] for i in others], [inputs[i] for i in found]
-
-
-cdef bint is_one_a_row(Array a, Py_ssize_t rows, tuple shape, int ctype):
-    """Return whether an array of the compute type has one element for each row, or one for all, or for each of some that repeat."""
-    cdef Py_ssize_t n = 1
-    cdef int i = 0, k = 0
-    if a.dtype != ctype or not a.contiguous:
-        return False
-    while n < rows:
-        n *= shape[i]
-        i += 1
-    padded = (1,) * (len(shape) - a.ndim) + a.shape_tuple()
-    while k < i and padded[k] == 1:
-        k += 1
-    return padded[k:i] == shape[k:i] and all([d == 1 for d in padded[i:]])
 
 
 cdef int describe(StripCall call, int at, int number, Array a, tuple shape, bint output, bint reduced) except -1:

@@ -140,19 +140,27 @@ cdef void share_out(mx_shares* shares, Py_ssize_t tasks, int threads, Py_ssize_t
 
 
 cdef void run_tasks(task_function do, void* kernel, void* run, Py_ssize_t tasks, int threads, Py_ssize_t nbytes) noexcept:
+    """Do as :func:`share_tasks`; other threads of Python run meanwhile, unless that takes as long as to wake them."""
+    if threads == 1 and 0 < nbytes < GIL_BYTES:
+        share_tasks(do, kernel, run, tasks, 1, nbytes)
+        return
+    with nogil:
+        share_tasks(do, kernel, run, tasks, threads, nbytes)
+
+
+cdef void share_tasks(task_function do, void* kernel, void* run, Py_ssize_t tasks, int threads, Py_ssize_t nbytes) noexcept nogil:
     """Call ``do(kernel, run, task, thread)`` for each task, on so many threads; see :func:`share_out`."""
     cdef mx_shares shares
     cdef int k
+    if tasks == 1:
+        do(kernel, run, 0, 0)
+        return
     share_out(&shares, tasks, threads, nbytes)
-    if threads == 1 and 0 < nbytes < GIL_BYTES:
+    if threads == 1:
         run_share(do, kernel, run, &shares, 0)
         return
-    with nogil:
-        if threads == 1:
-            run_share(do, kernel, run, &shares, 0)
-        else:
-            for k in prange(threads, schedule="static", chunksize=1, num_threads=threads):
-                run_share(do, kernel, run, &shares, k)
+    for k in prange(threads, schedule="static", chunksize=1, num_threads=threads):
+        run_share(do, kernel, run, &shares, k)
 
 
 cdef void run_share(task_function do, void* kernel, void* run, mx_shares* shares, int thread) noexcept nogil:

@@ -20,8 +20,8 @@ from ..support import dtypes
 from .infer import Known
 from .ir import Graph, Node
 from .recompute import recompute_per_region
-from .regions import convex_regions, in_order
-from .rewrite import Moved, rebuilt
+from .regions import Unit, convex_regions
+from .rewrite import Moved, merged
 from .rowwise import IDENTITY, LONGEST_ROW, Read, Shape, Step, Turn, reduces_rows, step_of
 from .stages import Writer
 from .traits import states_of
@@ -60,17 +60,11 @@ def strips(
     if not units:
         return graph
     readers = _readers(graph, units, steps)
-    moved: Moved = {}
-    for unit in in_order(graph, units):
-        if len(unit) > 1:
-            Writer(unit, steps, kind[unit[0]][0], readers, known, turn).write(moved)
-            continue
-        new = rebuilt(unit[0], moved)
-        if new is not unit[0]:
-            known.copy(unit[0], new)
-            for k in range(new.n_outputs):
-                moved[unit[0], k] = (new, k)
-    return Graph(moved.get(e, e) for e in graph.outputs)
+
+    def write(unit: Unit, moved: Moved) -> None:
+        Writer(tuple(unit), steps, kind[unit[0]][0], readers, known, turn).write(moved)
+
+    return merged(graph, units, write, known)
 
 
 def _analyzed(
