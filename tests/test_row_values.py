@@ -118,8 +118,8 @@ def test_steps_that_take_values():
     assert len(program(formula, 4, ()).steps) == 2
     found = program(formula, 4, {1, 2, 3})
     assert {r for step in found.steps for r in step.srcs} & {1, 2, 3} == set()
-    assert [step.name for step in found.steps] == ["add(mul(sub(x0,s0),s1),s2)"]
-    assert [str(value) for value in found.steps[0].scalars] == ["in1[...]", "in2[...]", "in3[...]"]
+    assert [step.name for step in found.steps] == ["add(mul(s0,sub(x0,s1)),s2)"]
+    assert [str(value) for value in found.steps[0].scalars] == ["in2[...]", "in1[...]", "in3[...]"]
     assert program(call("exp", x), 2, {1}).values == set()  # nobody reads it
     both = program(call("mul", x, call("add", mean, scale)), 3, {1, 2})
     assert [step.name for step in both.steps] == ["mul(s0,x0)"]  # their sum is one scalar

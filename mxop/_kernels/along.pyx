@@ -8,7 +8,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from mxop._kernels.instruction_sets cimport BULK, itemsize_of
+from mxop._kernels.instruction_sets cimport BULK, ISA, itemsize_of
 from mxop._kernels.machine cimport THREAD_BYTES
 from mxop._kernels.team cimport run_tasks, task_function, threads_of
 from mxop._kernels.work cimport Work
@@ -79,12 +79,8 @@ cdef class Find(Work):
         return outer * self.n * self.inner + column
 
     cdef void write(self, char* found, Py_ssize_t first, Py_ssize_t count, const int64_t* places) noexcept nogil:
-        cdef Py_ssize_t k
-        for k in range(count):
-            if self.real:
-                (<float*>found)[first + k] = <float>places[k]
-            else:
-                (<int64_t*>found)[first + k] = places[k]
+        cdef int dtype = 0 if self.real else 6
+        ISA.stores[dtype][6](count, places, found + first * itemsize_of(dtype), itemsize_of(dtype), 0)
 
     cdef void task_in_parts(self, const char* x, char* found, Py_ssize_t t, int parts) noexcept nogil:
         """Search one row, or one piece of columns, by several threads, and then among what these found."""

@@ -274,30 +274,31 @@ cdef class Program:
         cdef const Operand* operand
         cdef const char* p
         cdef Value values[64]
-        cdef double number
-        cdef Py_ssize_t rest
+        cdef double result
+        cdef Py_ssize_t run = 0, number = 0, rest   # elements of a run of equal ones, and which run it is
         cdef int i, d
         for i in range(self.n_inputs):
             if not self.valued[i]:
                 continue
             operand = &inputs[i]
             d = operand.ndim - 1
-            length = min(length, operand.shape[d] - start % operand.shape[d])
-            rest, p = start // operand.shape[d], operand.data
-            for d in range(operand.ndim - 2, -1, -1):
-                p = p + rest % operand.shape[d] * operand.strides[d]
-                rest = rest // operand.shape[d]
+            if operand.shape[d] != run:  # one division for all inputs of equal runs
+                run = operand.shape[d]
+                number = start // run
+            length = min(length, (number + 1) * run - start)
+            rest, p = number, operand.data
+            while d > 0:
+                d -= 1
+                p = p + (rest if rest < operand.shape[d] else rest % operand.shape[d]) * operand.strides[d]
+                rest = 0 if rest < operand.shape[d] else rest // operand.shape[d]
             ISA.loads[operand.dtype][self.ctype](1, p, 0, &values[i].i)
             values[i].d = (<float*>&values[i].i)[0] if self.ctype == 0 else (<double*>&values[i].i)[0]
         for i in range(self.n_scalars):
             if self.scalars[i].param == -3:
                 memcpy(scalars + i * self.itemsize, &values[self.scalars[i].code].i, self.itemsize)
             elif self.scalars[i].param == -4:
-                number = self.computed(&self.scalars[i], values)
-                if self.ctype == 0:
-                    (<float*>scalars)[i] = <float>number
-                else:
-                    (<double*>scalars)[i] = number
+                result = self.computed(&self.scalars[i], values)
+                ISA.stores[self.ctype][1](1, &result, scalars + i * self.itemsize, self.itemsize, 0)
         return length
 
     cdef bint clobbers(self, int output, int input_) noexcept nogil:
@@ -321,18 +322,8 @@ cdef class Program:
             v = params[self.scalars[i].param] if self.scalars[i].param >= 0 else self.scalars[i].value
             if self.scalars[i].param == -2:
                 v.d = self.computed(&self.scalars[i], params)
-            if self.ctype == 0:
-                (<float*>buffer)[i] = <float>v.d
-            elif self.ctype == 1:
-                (<double*>buffer)[i] = v.d
-            elif self.ctype == 3:
-                (<unsigned char*>buffer)[i] = <unsigned char>v.i
-            elif self.ctype == 4:
-                (<int*>buffer)[i] = <int>v.i
-            elif self.ctype == 5:
-                (<signed char*>buffer)[i] = <signed char>v.i
-            else:
-                (<long long*>buffer)[i] = v.i
+            ISA.stores[self.ctype][1 if self.ctype <= 1 else 6](
+                1, <const void*>&v.d if self.ctype <= 1 else <const void*>&v.i, buffer + i * self.itemsize, self.itemsize, 0)
 
     cdef bint takes_halves(self, const Operand* inputs, const Operand* output) noexcept nogil:
         """Return whether the program is one instruction on plain arrays of float16."""

@@ -11,7 +11,7 @@ from mxop._kernels.instruction_sets cimport BULK, ISA, itemsize_of, mx_prefetch
 from mxop._kernels.machine cimport TASKS_A_THREAD
 from mxop._kernels.operands cimport Operand, Value, collapse, distance, load_block
 from mxop._kernels.interp cimport BLOCK_BYTES, Ahead, Program
-from mxop._kernels.memory cimport Block, block_new, block_release, fill_scratch
+from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.team cimport run_tasks, task_function, threads_for
 
 CODES = {"add": COMBINE_ADD, "mul": COMBINE_MUL, "max": COMBINE_MAX, "min": COMBINE_MIN, "hypot": COMBINE_HYPOT}
@@ -64,20 +64,21 @@ cdef Total identity(int combine, int ctype) noexcept nogil:
     elif combine == COMBINE_MUL:
         t.i = 1
     elif combine >= COMBINE_MAX:
-        if ctype == 3:
-            t.i = 0 if combine == COMBINE_MAX else 255
-        elif ctype == 5:
-            t.i = -128 if combine == COMBINE_MAX else 127
-        elif ctype == 4:
-            t.i = -2147483647 - 1 if combine == COMBINE_MAX else 2147483647
-        else:
-            t.i = -9223372036854775807 - 1 if combine == COMBINE_MAX else 9223372036854775807
+        t.i = 0 if ctype == 3 else <long long>-1 << (8 * itemsize_of(ctype) - 1)
+        if combine == COMBINE_MIN:
+            t.i = 255 if ctype == 3 else ~t.i
     return t
 
 
 cdef inline int accumulator(int ctype) noexcept nogil:
     """Return the type of the accumulators of a compute type."""
     return 1 if ctype <= 1 else 6
+
+
+cdef inline void store_totals(char* results, int ctype, Py_ssize_t first, const Total* totals, Py_ssize_t n) noexcept nogil:
+    """Write accumulators as values of the compute type."""
+    cdef Py_ssize_t size = itemsize_of(ctype)
+    ISA.stores[ctype][accumulator(ctype)](n, totals, results + first * size, size, 0)
 
 
 cdef inline Py_ssize_t offset_of(Py_ssize_t index, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides) noexcept nogil:
@@ -470,10 +471,7 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
         Room for the results.
     """
     cdef Job job
-    cdef Block* memory = NULL
-    cdef Block* partial = NULL
-    cdef Total few[64]
-    cdef char small[8192 + 64]
+    cdef Block* memory
     cdef char scalars[1024]
     cdef Py_ssize_t elements
     cdef int threads
@@ -489,50 +487,14 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
     if job.tasks * job.chunks < threads:
         threads = <int>(job.tasks * job.chunks)
     job.room = 0 if job.direct and job.reduced.contiguous else job.stride * map_.n_registers
-    if elements < job.block:
-        job.stride = (elements * map_.itemsize + 63) & ~63
-        job.room = job.stride * map_.n_registers
     if job.columns:
         if not job.side_by_side:
             job.room = max(job.room, (job.width * itemsize_of(job.vtype) + 63) & ~63)
         job.room += (job.width * sizeof(Total) + 63) & ~63
-    job.scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
-    fill_scratch(small, sizeof(small))
-    if job.room * threads > 8192:
-        memory = block_new(job.room * threads)
-        job.scratch = memory.data
-    job.totals = few
-    if job.chunks > 1 and job.n_kept * job.chunks > 64:
-        partial = block_new(job.n_kept * job.chunks * sizeof(Total))
-        job.totals = <Total*>partial.data
+    memory = block_new(job.room * threads + (job.n_kept * job.chunks * sizeof(Total) if job.chunks > 1 else 0))
+    job.scratch, job.totals = memory.data, <Total*>(memory.data + job.room * threads)
     run_tasks(<task_function>do_part, <void*>map_, &job, job.tasks * job.chunks, threads, elements * itemsize_of(source.dtype))
     if job.chunks > 1:
         join_parts(&job)
-    if partial != NULL:
-        block_release(partial)
-    if memory != NULL:
-        block_release(memory)
+    block_release(memory)
     return 0
-
-
-cdef void store_totals(char* results, int ctype, Py_ssize_t first, const Total* totals, Py_ssize_t n) noexcept nogil:
-    """Write accumulators as values of the compute type."""
-    cdef Py_ssize_t k
-    if ctype == 0:
-        for k in range(n):
-            (<float*>results)[first + k] = <float>totals[k].d
-    elif ctype == 1:
-        for k in range(n):
-            (<double*>results)[first + k] = totals[k].d
-    elif ctype == 3:
-        for k in range(n):
-            (<unsigned char*>results)[first + k] = <unsigned char>totals[k].i
-    elif ctype == 4:
-        for k in range(n):
-            (<int*>results)[first + k] = <int>totals[k].i
-    elif ctype == 5:
-        for k in range(n):
-            (<signed char*>results)[first + k] = <signed char>totals[k].i
-    else:
-        for k in range(n):
-            (<long long*>results)[first + k] = totals[k].i

@@ -13,7 +13,9 @@ cdef void share_out(mx_shares* shares, Py_ssize_t tasks, int threads, Py_ssize_t
 
 # One task of a kernel, on the data of one run.
 ctypedef void (*task_function)(void* kernel, void* run, Py_ssize_t task, int thread) noexcept nogil
+ctypedef void (*part_function)(void* kernel, void* run, Py_ssize_t begin, Py_ssize_t end, int thread) noexcept nogil
 cdef void share_tasks(task_function do, void* kernel, void* run, Py_ssize_t tasks, int threads, Py_ssize_t nbytes) noexcept nogil
+cdef void share_parts(part_function do, void* kernel, void* run, Py_ssize_t n, int threads, Py_ssize_t nbytes) noexcept nogil
 cdef void run_tasks(task_function do, void* kernel, void* run, Py_ssize_t tasks, int threads, Py_ssize_t nbytes) noexcept
 
 

@@ -3,7 +3,7 @@ import os
 
 from cython.parallel cimport prange
 
-from mxop._kernels.machine cimport GIL_BYTES
+from mxop._kernels.machine cimport GIL_BYTES, TASKS_A_THREAD
 
 from mxop.support.errors import OpValueError
 from mxop.support.limits import setting
@@ -161,6 +161,25 @@ cdef void share_tasks(task_function do, void* kernel, void* run, Py_ssize_t task
         return
     for k in prange(threads, schedule="static", chunksize=1, num_threads=threads):
         run_share(do, kernel, run, &shares, k)
+
+
+cdef struct Parts:
+    part_function do
+    void* kernel
+    void* run
+    Py_ssize_t n, parts
+
+
+cdef void run_part(Parts* p, void* unused, Py_ssize_t t, int thread) noexcept nogil:
+    p.do(p.kernel, p.run, t * p.n // p.parts, (t + 1) * p.n // p.parts, thread)
+
+
+cdef void share_parts(part_function do, void* kernel, void* run, Py_ssize_t n, int threads, Py_ssize_t nbytes) noexcept nogil:
+    """Call ``do(kernel, run, begin, end, thread)`` for some parts of `n` things, for all of them where there is one thread."""
+    cdef Parts p
+    p.do, p.kernel, p.run, p.n = do, kernel, run, n
+    p.parts = min(n, <Py_ssize_t>threads * TASKS_A_THREAD) if threads > 1 else 1
+    share_tasks(<task_function>run_part, &p, NULL, p.parts, threads, nbytes)
 
 
 cdef void run_share(task_function do, void* kernel, void* run, mx_shares* shares, int thread) noexcept nogil:

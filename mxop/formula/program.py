@@ -44,7 +44,7 @@ def idioms() -> list[Tree]:
         ("sub", "x", ("mul", "s", ("div", "x", ("add", ("sqrt", "x"), "s")))),
         ("add", ("mul", ("div", ("sub", "x", "s"), "s"), "x"), "x"),  # normalization, scale and shift
         ("add", ("mul", ("mul", "s", ("sub", "x", "s")), "x"), "x"),
-        ("add", ("mul", ("sub", "x", "s"), "s"), "s"),
+        ("add", ("mul", "s", ("sub", "x", "s")), "s"),
         ("exp", ("sub", "x", "s")),  # softmax
         ("exp", ("sub", "x", "x")),
         ("where", ("isnan", "x"), "s", "x"),  # sums without NaN

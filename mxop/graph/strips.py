@@ -69,7 +69,7 @@ def strips(
 
 def _analyzed(
     graph: Graph, known: Known, phase: Phase, turn: Turn
-) -> tuple[Steps, dict[Node, Any], list[tuple[Node, ...]]]:
+) -> tuple[Steps, dict[Node, Any], list[list[Node]]]:
     """Return the row step of each node, its kind (rows, type, phase), and the regions of nodes of one kind."""
     states = states_of(graph)
     steps: Steps = {}
@@ -85,15 +85,12 @@ def _analyzed(
     return steps, kind, _with_columns(graph, regions, steps, kind)
 
 
-def _with_columns(
-    graph: Graph, units: list[tuple[Node, ...]], steps: Steps, kind: dict[Node, Any]
-) -> list[tuple[Node, ...]]:
+def _with_columns(graph: Graph, units: list[list[Node]], steps: Steps, kind: dict[Node, Any]) -> list[list[Node]]:
     """Add sums over columns to the region that computes their operand, if it has a row reduction, or else no other reader.
 
     Reading a stored operand again costs little, and a formula can overwrite its operand, which a row kernel cannot.
     """
-    found = [list(unit) for unit in units]
-    unit_of = {node: unit for unit in found for node in unit}
+    unit_of = {node: unit for unit in units for node in unit}
     others = set(graph.outputs)  # entries with readers in other regions that are no column sums
     for node in graph.nodes:
         if node not in steps or not steps[node].columns:
@@ -106,15 +103,14 @@ def _with_columns(
                 continue
             if entry not in others or any(steps[n].combine and not steps[n].columns for n in unit):
                 unit.append(node)
-    place = {node: i for i, node in enumerate(graph.nodes)}
-    return [tuple(sorted(unit, key=place.__getitem__)) for unit in found]
+    return units
 
 
 def _with_siblings(
-    graph: Graph, units: list[tuple[Node, ...]], steps: Steps, kind: dict[Node, Any]
+    graph: Graph, units: list[list[Node]], steps: Steps, kind: dict[Node, Any]
 ) -> list[tuple[Node, ...]]:
     """Add reductions that are in no region to those, or to regions, that read the same array."""
-    members = {node: together for together in map(list, units) for node in together}
+    members = {node: unit for unit in units for node in unit}
     joined = set(members)
     readers: dict[Node, list[Node]] = {}
     for node in graph.nodes:
@@ -199,7 +195,7 @@ def _without_ones(row: Shape) -> Shape:
     return next((row[i:] for i, d in enumerate(row) if d != 1), ())
 
 
-def _without_reshapes(region: list[Node], steps: Steps) -> tuple[Node, ...]:
+def _without_reshapes(region: list[Node], steps: Steps) -> list[Node]:
     """Return a region without the reshapes at its ends, which cost nothing outside of it."""
     inside: dict[Node, None] = {}
     for node in region:
@@ -211,4 +207,4 @@ def _without_reshapes(region: list[Node], steps: Steps) -> tuple[Node, ...]:
             del inside[node]
         else:
             wanted.update(n for n, _ in node.inputs)
-    return tuple(inside)
+    return list(inside)

@@ -1,10 +1,10 @@
-"""Strips: several operations that go down their rows together, so that what one makes the next finds in the cache.
+"""Row kernels: several operations that go down their rows together, so that what one makes the next finds in the cache.
 
-A strip is a list of stages over one number of rows.  A stage is a program, on all elements of its rows, or a reduction of
+A row kernel is a list of stages over one number of rows.  A stage is a program, on all elements of its rows, or a reduction of
 each row, or a sum of all rows.  Threads take blocks of rows; for each block they run all stages.  What only later stages read
 is *local*: it has room for one block of rows, in each thread.  What is one number for a whole row, such as its mean, is a scalar
-to the programs of long rows (`Program.by_values`), which then run row by row.  All rows are added up in float64 in some parts, always the same ones,
-and these in order: the sums do not depend on the threads.
+to the programs of long rows (`Program.by_values`), which then run row by row.  All rows are added up in float64 in some parts,
+always the same ones, and these in order: the sums do not depend on the threads.
 """
 from cpython.object cimport PyObject
 from libc.stdlib cimport calloc, free
@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memset
 from mxop._core.array cimport Array, broadcast_operand, new_array, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
-from mxop._kernels.instruction_sets cimport BULK, itemsize_of, mx_stream_fence
+from mxop._kernels.instruction_sets cimport BULK, ISA, itemsize_of, mx_stream_fence
 from mxop._kernels.machine cimport L1_BYTES, L2_BYTES, TASKS_A_THREAD
 from mxop._kernels.operands cimport MANY, Operand
 from mxop._kernels.interp cimport BLOCK_BYTES, MEMORY_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Program, streams
@@ -27,7 +27,7 @@ from mxop.formula import compile_program, input_
 from mxop.support.memo import keep
 
 cdef enum:
-    PASSES = 2               # over its data that a strip makes at least: each is worth threads
+    PASSES = 2               # over its data that a row kernel makes at least: each is worth threads
     WORTH_A_BLOCK = 256      # elements of a row that is computed by itself
     WORTH_NO_COPY = 384      # the same of all that is broadcast to a row, which is then read where it lies
     SHORT_PART = 200         # elements of a row that lie side by side, which are not worth a block
@@ -89,13 +89,13 @@ cdef struct Run:
     double* sums
 
 
-cdef void run_rows(StripCall call, Run* run, Py_ssize_t task, int thread) noexcept nogil:
+cdef void run_rows(RowKernelCall call, Run* run, Py_ssize_t task, int thread) noexcept nogil:
     """Do one task: some neighbouring rows."""
     call.run_task(task * run.each, min((task + 1) * run.each, call.rows), run.rooms + thread * call.room, run.sums + task * call.sums)
 
 
-cdef class StripCall(Call):
-    """A strip on fixed arrays; see :func:`prepare_strip`."""
+cdef class RowKernelCall(Call):
+    """A row kernel on fixed arrays; see :func:`prepare_row_kernel`."""
 
     cdef list programs, arrays, kept
     cdef bint turned
@@ -148,7 +148,6 @@ cdef class StripCall(Call):
 
     cdef void add_parts(self, double* parts, Py_ssize_t n) noexcept nogil:
         """Add up what each part gave, in order, and write it."""
-        cdef Py_ssize_t i
         cdef const Stage* stage
         cdef const Operand* target
         cdef int k
@@ -157,11 +156,7 @@ cdef class StripCall(Call):
             stage = &self.stages[k]
             if stage.combine == COLUMNS:
                 target = &self.operands[stage.first + stage.n_inputs + 1]
-                if target.dtype == 1:
-                    memcpy(target.data, parts + stage.sums, stage.inner * 8)
-                    continue
-                for i in range(stage.inner):
-                    (<float*>target.data)[i] = <float>parts[stage.sums + i]
+                ISA.stores[target.dtype][1](stage.inner, parts + stage.sums, target.data, itemsize_of(target.dtype), 0)
 
     cdef int point(self, Places places) except -1:
         cdef int k
@@ -236,7 +231,7 @@ cdef Array ghost(tuple shape, int dtype, int number):
     return a
 
 
-def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays, bint turned=False):
+def prepare_row_kernel(Py_ssize_t rows, list locals_, list stages, list arrays, bint turned=False):
     """Return a :class:`Call` that runs stages over the same rows.
 
     Parameters
@@ -258,7 +253,7 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays, bint 
     Call or None
         None when an array is written that overlaps another, or sums of rows do not lie side by side.
     """
-    cdef StripCall call = StripCall()
+    cdef RowKernelCall call = RowKernelCall()
     cdef list ghosts = [ghost(tuple(shape), dtype, k) for k, (shape, dtype) in enumerate(locals_)]
     written = {number for s in stages for number in s[2] if number >= 0}
     sums = {s[2][1] for s in stages if s[3] == "columns"}
@@ -280,7 +275,7 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays, bint 
     return call
 
 
-cdef Array array_of(StripCall call, list ghosts, int number):
+cdef Array array_of(RowKernelCall call, list ghosts, int number):
     """Return the array that a number stands for: one that is given, or a local."""
     if number < 0:
         return <Array>ghosts[~number]
@@ -292,7 +287,7 @@ cdef Py_ssize_t row_bytes_of(Array a, Py_ssize_t rows) noexcept:
     return a.size // rows * itemsize_of(a.dtype)
 
 
-cdef int lay_out(StripCall call, list ghosts, list stages) except -1:
+cdef int lay_out(RowKernelCall call, list ghosts, list stages) except -1:
     """Say how many rows make a block, and where in a thread's room each local lies."""
     cdef set added = {~number for _, _, (number, *_), combine, _ in stages if combine == "columns"}
     cdef list shared = [*call.arrays, *[a for k, a in enumerate(ghosts) if k not in added]]
@@ -319,7 +314,7 @@ cdef int lay_out(StripCall call, list ghosts, list stages) except -1:
     return 0
 
 
-cdef int fetch_ahead(StripCall call, list arrays) except -1:
+cdef int fetch_ahead(RowKernelCall call, list arrays) except -1:
     """Note the arrays whose next rows are fetched while others are computed: a row that is written is read first by a cache."""
     cdef Array a
     for a in arrays:
@@ -329,7 +324,7 @@ cdef int fetch_ahead(StripCall call, list arrays) except -1:
     return 0
 
 
-cdef int prepare_stage(StripCall call, int k, tuple roots, list inputs, list outputs, combine, tuple shape, list ghosts,
+cdef int prepare_stage(RowKernelCall call, int k, tuple roots, list inputs, list outputs, combine, tuple shape, list ghosts,
                        set reread) except -1:
     """Compile one stage, and describe its operands: its inputs, then its outputs."""
     cdef Stage* stage = &call.stages[k]
@@ -379,7 +374,7 @@ cdef int prepare_stage(StripCall call, int k, tuple roots, list inputs, list out
     return 0
 
 
-cdef bint adds_input(StripCall call, const Stage* stage, roots, list inputs, int ctype, list ghosts) except -1:
+cdef bint adds_input(RowKernelCall call, const Stage* stage, roots, list inputs, int ctype, list ghosts) except -1:
     """Return whether what a stage adds up lies in an array, row after row."""
     cdef Array a
     if roots[0] is not input_(0) or len(inputs) != 1 or inputs[0] < 0:
@@ -437,13 +432,13 @@ cdef Py_ssize_t elements_in_order(Array a, Py_ssize_t rows) noexcept:
     return 0 if n == 1 or n * rows >= a.size else n
 
 
-cdef bint goes_past_the_caches(StripCall call, int number) noexcept:
+cdef bint goes_past_the_caches(RowKernelCall call, int number) noexcept:
     """Return whether an array is so large that writing it would only evict what is still needed."""
     cdef Array a = <Array>call.arrays[number]
     return (a.contiguous or call.turned) and streams(a.size * itemsize_of(a.dtype))
 
 
-cdef int describe(StripCall call, int at, int number, Array a, tuple shape, bint output, bint reduced) except -1:
+cdef int describe(RowKernelCall call, int at, int number, Array a, tuple shape, bint output, bint reduced) except -1:
     """Fill in one operand."""
     cdef Py_ssize_t dims[32]
     cdef Operand* operand = &call.operands[at]
