@@ -458,7 +458,7 @@ cdef class Gather(Work):
     cdef void all_rows(self, char** data, int threads) noexcept nogil:
         """Take the rows that all indices name."""
         cdef Py_ssize_t nbytes = self.count * self.shape.inner * self.itemsize
-        share_parts(<part_function>take_rows, <void*>self, data, self.count, threads_of(threads, nbytes // THREAD_BYTES), nbytes)
+        share_parts(<part_function>take_named, <void*>self, data, self.count, threads_of(threads, nbytes // THREAD_BYTES), nbytes)
 
     cdef void move(self, const char* source, char* target, const Py_ssize_t* place, int threads) noexcept nogil:
         cdef Shape s = self.shape
@@ -474,7 +474,7 @@ cdef class Gather(Work):
             share_parts(<part_function>take_places, <void*>self, what, s.outer * s.m, threads, moved * self.itemsize)
 
 
-cdef void take_rows(Gather self, char** data, Py_ssize_t begin, Py_ssize_t end, int thread) noexcept nogil:
+cdef void take_named(Gather self, char** data, Py_ssize_t begin, Py_ssize_t end, int thread) noexcept nogil:
     """Take the rows that some indices name; their places stay in the first cache."""
     cdef Py_ssize_t place[SOME]
     cdef Py_ssize_t width = self.shape.inner * self.itemsize

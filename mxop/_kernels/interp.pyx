@@ -112,6 +112,16 @@ cdef Code code_of(object part, list names) except *:
 cdef Ahead _next_block      # asks a range of a program to fetch its own next block
 
 
+cdef inline void put_scalar(int ctype, char* scalars, int k, double number, long long whole) noexcept nogil:
+    """Write a scalar in the compute type."""
+    if ctype == 0:
+        (<float*>scalars)[k] = <float>number
+    elif ctype == 1:
+        (<double*>scalars)[k] = number
+    else:
+        ISA.stores[ctype][6](1, &whole, scalars + k * itemsize_of(ctype), itemsize_of(ctype), 0)
+
+
 cdef void fetch_little(Ahead* ahead, Py_ssize_t nbytes) noexcept nogil:
     """Ask for a little more of what comes next, as much as is due for an instruction with so many bytes of results."""
     cdef Py_ssize_t parts = max(nbytes // PART_BYTES, <Py_ssize_t>1), some
@@ -274,7 +284,6 @@ cdef class Program:
         cdef const Operand* operand
         cdef const char* p
         cdef Value values[64]
-        cdef double result
         cdef Py_ssize_t run = 0, number = 0, rest   # elements of a run of equal ones, and which run it is
         cdef int i, d
         for i in range(self.n_inputs):
@@ -291,14 +300,18 @@ cdef class Program:
                 d -= 1
                 p = p + (rest if rest < operand.shape[d] else rest % operand.shape[d]) * operand.strides[d]
                 rest = 0 if rest < operand.shape[d] else rest // operand.shape[d]
+            if operand.dtype <= 1 and self.ctype <= 1:
+                values[i].d = (<const float*>p)[0] if operand.dtype == 0 else (<const double*>p)[0]
+                continue
             ISA.loads[operand.dtype][self.ctype](1, p, 0, &values[i].i)
             values[i].d = (<float*>&values[i].i)[0] if self.ctype == 0 else (<double*>&values[i].i)[0]
         for i in range(self.n_scalars):
-            if self.scalars[i].param == -3:
+            if self.scalars[i].param == -4:
+                put_scalar(self.ctype, scalars, i, self.computed(&self.scalars[i], values), 0)
+            elif self.scalars[i].param == -3 and self.ctype <= 1:
+                put_scalar(self.ctype, scalars, i, values[self.scalars[i].code].d, 0)
+            elif self.scalars[i].param == -3:
                 memcpy(scalars + i * self.itemsize, &values[self.scalars[i].code].i, self.itemsize)
-            elif self.scalars[i].param == -4:
-                result = self.computed(&self.scalars[i], values)
-                ISA.stores[self.ctype][1](1, &result, scalars + i * self.itemsize, self.itemsize, 0)
         return length
 
     cdef bint clobbers(self, int output, int input_) noexcept nogil:
@@ -322,8 +335,7 @@ cdef class Program:
             v = params[self.scalars[i].param] if self.scalars[i].param >= 0 else self.scalars[i].value
             if self.scalars[i].param == -2:
                 v.d = self.computed(&self.scalars[i], params)
-            ISA.stores[self.ctype][1 if self.ctype <= 1 else 6](
-                1, <const void*>&v.d if self.ctype <= 1 else <const void*>&v.i, buffer + i * self.itemsize, self.itemsize, 0)
+            put_scalar(self.ctype, buffer, i, v.d, v.i)
 
     cdef bint takes_halves(self, const Operand* inputs, const Operand* output) noexcept nogil:
         """Return whether the program is one instruction on plain arrays of float16."""
@@ -356,6 +368,8 @@ cdef class Program:
         cdef Py_ssize_t period[256]     # of what is loaded once, and read from another place by each block
         cdef Py_ssize_t longest = 0     # of these
         cdef Py_ssize_t within = 0      # rows of so many elements a block keeps, which are read where they lie
+        cdef Py_ssize_t in_row[256]     # elements of a row that is the same for all, and lies side by side
+        cdef Py_ssize_t offset = 0      # of a block in its row
         cdef bint direct_out[256]
         cdef bint past[256]             # the caches
         cdef char values[8 * MOST_VALUES]
@@ -374,13 +388,15 @@ cdef class Program:
         for k in range(n_in):
             direct_in[k] = inputs[k].contiguous and inputs[k].dtype == self.ctype and not self.keys[k]
             n_direct += direct_in[k]
-            registers[k] = scratch
+            registers[k], in_row[k] = scratch, 0
             if not direct_in[k] and not self.valued[k]:
                 registers[k] = rooms[k] = free_room
                 free_room += room
                 period[k] = 0 if self.keys[k] else period_of(&inputs[k])
                 if period[k] > block // 2:
                     within = 0 if stream and period[k] & 15 else period[k]
+                    if inputs[k].dtype == self.ctype and inputs[k].ndim == 2 and inputs[k].strides[1] == size:
+                        in_row[k] = within
                     period[k] = 0
                 elif period[k]:
                     load_block(&inputs[k], self.ctype, 0, min(block, stop), rooms[k])
@@ -409,7 +425,8 @@ cdef class Program:
         while at < stop:
             length = min(block, stop - at)
             if within:
-                length = min(length, within - at % within)
+                offset = at % within
+                length = min(length, within - offset)
             if self.n_values:
                 length = self.take_values(at, length, inputs, values)
             for k in range(n_in):
@@ -419,6 +436,8 @@ cdef class Program:
                     continue
                 elif self.keys[k]:
                     load_key(&inputs[k], at, rooms[k])
+                elif within and in_row[k] == within:
+                    registers[k] = inputs[k].data + offset * size
                 elif period[k]:
                     registers[k] = rooms[k] + (at % period[k] * size if period[k] > 1 else 0)
                 else:

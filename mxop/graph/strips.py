@@ -67,9 +67,7 @@ def strips(
     return merged(graph, units, write, known)
 
 
-def _analyzed(
-    graph: Graph, known: Known, phase: Phase, turn: Turn
-) -> tuple[Steps, dict[Node, Any], list[list[Node]]]:
+def _analyzed(graph: Graph, known: Known, phase: Phase, turn: Turn) -> tuple[Steps, dict[Node, Any], list[list[Node]]]:
     """Return the row step of each node, its kind (rows, type, phase), and the regions of nodes of one kind."""
     states = states_of(graph)
     steps: Steps = {}
