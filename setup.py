@@ -90,7 +90,7 @@ MODULES = {
     "mxop._core.prepare": "mxop/_core/prepare.pyx",
     "mxop._core.finishing": "mxop/_core/finishing.pyx",
     "mxop._core.loops": "mxop/_core/loops.pyx",
-    "mxop._core.strips": "mxop/_core/strips.pyx",
+    "mxop._core.row_kernels": "mxop/_core/row_kernels.pyx",
     "mxop._core.chain": "mxop/_core/chain.pyx",
     "mxop._core.tape": "mxop/_core/tape.pyx",
     "mxop._core.core": "mxop/_core/core.pyx",

@@ -180,7 +180,7 @@ def test_formulas_are_compiled_once_for_all_counts(name, monkeypatch):
         "InstanceNorm": lambda x, g: nd.InstanceNorm(x.expand_dims(2).tile((1, 1, x.shape[1])), g, g),
     }
     compiled = []
-    for module in ("strips", "prepare"):
+    for module in ("row_kernels", "prepare"):
         known = getattr(mx._core, module).compile_program
         monkeypatch.setattr(f"mxop._core.{module}.compile_program", lambda *a, k=known: compiled.append(a) or k(*a))
     forget()

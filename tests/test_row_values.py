@@ -111,13 +111,16 @@ def test_what_is_written_over_is_read_first():
 def test_steps_that_take_values():
     x, mean, scale, shift = map(input_, range(4))
     formula = call("add", call("mul", call("sub", x, mean), scale), shift)
-    program = compile_program((formula,), 4, lambda name: has_instruction(name, 0))
-    found = program.with_values({1, 2, 3}, lambda name: has_instruction(name, 0))
+
+    def program(formula, n, values, available=lambda name: has_instruction(name, 0)):
+        return compile_program((formula,), n, available, True, frozenset(values))
+
+    assert len(program(formula, 4, ()).steps) == 2
+    found = program(formula, 4, {1, 2, 3})
     assert {r for step in found.steps for r in step.srcs} & {1, 2, 3} == set()
-    assert [step.name for step in found.steps] == ["add(mul(sub(x0,s0),s1),s2)"]  # two steps of arrays
-    assert [str(value) for value in found.steps[0].scalars] == ["in1[...]", "in2[...]", "in3[...]"]
-    assert program.with_values({1, 2, 3}, lambda name: False) is None
-    assert program.with_values(set(), lambda name: True) is None
-    alone = compile_program((call("exp", x),), 2, lambda name: True)
-    assert alone.with_values({1}, lambda name: True) is None  # nobody reads it
-    assert alone.with_values({0}, lambda name: True) is None  # and nothing else is read
+    assert [step.name for step in found.steps] == ["add(mul(s0,sub(x0,s1)),s2)"]
+    assert [str(value) for value in found.steps[0].scalars] == ["in2[...]", "in1[...]", "in3[...]"]
+    assert program(call("exp", x), 2, {1}).values == set()  # nobody reads it
+    both = program(call("mul", x, call("add", mean, scale)), 3, {1, 2})
+    assert [step.name for step in both.steps] == ["mul(s0,x0)"]  # their sum is one scalar
+    assert [str(value) for value in both.steps[0].scalars] == ["(in1[...] + in2[...])"]

@@ -28,7 +28,7 @@ from mxop._core.finishing import finishing
 from mxop._core.loops import Body, Loop
 from mxop._core.prepare import Schedule, Sequence, prepare, prepare_formula, prepare_sized
 from mxop._core.steps import Steps
-from mxop._core.strips import prepare_strip
+from mxop._core.row_kernels import prepare_row_kernel
 from mxop.support.errors import DeviceError, OpTypeError, OpValueError, translated
 from mxop.opdef import registry
 

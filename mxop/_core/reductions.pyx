@@ -75,19 +75,18 @@ cdef class ReductionRun(Call):
     cdef int execute(self) except -1:
         cdef Program map_ = self.map_, final = self.final
         cdef Value no_values[1]
-        cdef Block* room
-        if self.direct:
-            reduce(map_, self.call.combine, &self.reduced, no_values, write_pointer(self.result))
-            if self.call.final_formula is not None:
-                final.run(self.kept, self.operands, &self.operands[2], no_values)
-            return 0
-        room = block_new(self.kept * itemsize_of(self.ctype))
+        cdef Block* room = NULL
+        cdef char* combined = write_pointer(self.result)
+        if not self.direct:
+            room = block_new(self.kept * itemsize_of(self.ctype))
+            combined = self.operands[0].data = room.data
         try:
-            reduce(map_, self.call.combine, &self.reduced, no_values, room.data)
-            self.operands[0].data = room.data
-            final.run(self.kept, self.operands, &self.operands[1 if self.call.final_formula is None else 2], no_values)
+            reduce(map_, self.call.combine, &self.reduced, no_values, combined)
+            if room != NULL or self.call.final_formula is not None:
+                final.run(self.kept, self.operands, &self.operands[2], no_values)
         finally:
-            block_release(room)
+            if room != NULL:
+                block_release(room)
         return 0
 
     cdef int point(self, Places places) except -1:
@@ -103,7 +102,6 @@ cdef ReductionRun reduction_run(ReductionCall call, Array source, tuple axes, Ar
     """Return a reduction of `source` over `axes` into `result`, ready to execute."""
     cdef ReductionRun run = ReductionRun()
     cdef Reduced* r = &run.reduced
-    cdef Operand* target
     cdef int i, at = 0, n_axes = <int>len(axes)
     cdef bint reduced, before = False
     run.call, run.source, run.result, run.ctype = call, source, result, call.compute_type(source.dtype)
@@ -127,13 +125,11 @@ cdef ReductionRun reduction_run(ReductionCall call, Array source, tuple axes, Ar
     run.direct = (result.contiguous and result.dtype == run.ctype and req in (REQ_WRITE, REQ_INPLACE)
                   and not overlaps(source, result))  # a result is written before all elements are read
     dense_operand(&run.operands[0], write_pointer(result), run.ctype)
-    dense_operand(&run.operands[1], <char*>&run.count, 1)
-    if call.final_formula is not None:  # one number for all elements
-        run.operands[1].contiguous, run.operands[1].ndim = False, 1
-        run.operands[1].shape[0], run.operands[1].strides[0] = run.kept, 0
-    target = &run.operands[1 if call.final_formula is None else 2]
-    fill_operand(target, result)
-    target.req = req
+    dense_operand(&run.operands[1], <char*>&run.count, 1)  # one number for all elements
+    run.operands[1].contiguous, run.operands[1].ndim = False, 1
+    run.operands[1].shape[0], run.operands[1].strides[0] = run.kept, 0
+    fill_operand(&run.operands[2], result)
+    run.operands[2].req = req
     return run
 
 

@@ -59,7 +59,7 @@ class Strip:
     rows : int
     locals_ : list of (shape, type)
     stages : list of (roots, inputs, outputs, combine, shape)
-        As :func:`mxop._core.strips.prepare_strip` takes them.
+        As :func:`mxop._core.row_kernels.prepare_row_kernel` takes them.
     arrays : list of (shape, strides, type)
         Strides count elements.
     """
@@ -288,7 +288,7 @@ static unsigned long long mx_shared[{SHARED // 8}];
 
 
 def prepared(rows: int, locals_: Sequence[tuple[Shape, int]], stages: Sequence[tuple], arrays: Sequence[Any]) -> Any:
-    """Return the prepared call of a strip, or None; see :func:`mxop._core.strips.prepare_strip`."""
+    """Return the prepared call of a strip, or None; see :func:`mxop._core.row_kernels.prepare_row_kernel`."""
     from .._core.launched import LaunchCall
 
     written = {number for _, _, outputs, *_ in stages for number in outputs if number >= 0}

@@ -8,9 +8,9 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from mxop._kernels.instruction_sets cimport BULK, itemsize_of
+from mxop._kernels.instruction_sets cimport BULK, ISA, itemsize_of
 from mxop._kernels.machine cimport THREAD_BYTES
-from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_of
+from mxop._kernels.team cimport run_tasks, task_function, threads_of
 from mxop._kernels.work cimport Work
 
 cdef extern from "mxop_bulk.h" nogil:
@@ -18,7 +18,6 @@ cdef extern from "mxop_bulk.h" nogil:
         MX_FIND_WIDTH
 
 cdef enum:
-    SMALL = 4096   # elements for which other threads of Python need not run meanwhile
     WIDTH = 256    # columns of a task
     ABREAST = 8    # rows of a task that are added up at once
     TOGETHER = 16  # rows of a task, at most
@@ -61,33 +60,16 @@ cdef class Find(Work):
             self.together = TOGETHER if self.n <= SHORT else max(1, min(<Py_ssize_t>TOGETHER, self.outer // FEWEST))
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
-        cdef Py_ssize_t elements = self.outer * self.n * self.inner, tasks, t
-        cdef mx_shares shares
-        cdef int k
+        cdef Py_ssize_t elements = self.outer * self.n * self.inner, t
+        cdef Py_ssize_t tasks = (self.outer + self.together - 1) // self.together * self.pieces
         threads = threads_of(threads, elements // (THREAD_BYTES // 4))
-        tasks = (self.outer + self.together - 1) // self.together * self.pieces
-        if elements < SMALL:
-            for t in range(tasks):
-                self.task(data[0], data[1], t)
-            return -1
-        share_out(&shares, tasks, threads, elements * self.size)
-        with nogil:
-            if threads == 1:
-                self.tasks_of(&shares, 0, data)
-            elif tasks < threads and self.together == 1 and self.n >= (THREAD_BYTES // 4):
+        if 1 <= tasks < threads and self.together == 1 and self.n >= (THREAD_BYTES // 4):
+            with nogil:
                 for t in range(tasks):
                     self.task_in_parts(data[0], data[1], t, min(threads, <int>MOST_PARTS))
-            else:
-                for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-                    self.tasks_of(&shares, k, data)
+        else:
+            run_tasks(<task_function>find, <void*>self, data, tasks, threads, elements * self.size)
         return -1
-
-    cdef void tasks_of(self, mx_shares* shares, int thread, char** data) noexcept nogil:
-        """Do the tasks that are a thread's."""
-        cdef Py_ssize_t t = mx_next_task(shares, thread)
-        while t >= 0:
-            self.task(data[0], data[1], t)
-            t = mx_next_task(shares, thread)
 
     cdef Py_ssize_t task_at(self, Py_ssize_t t, Py_ssize_t* count, Py_ssize_t* first) noexcept nogil:
         """Return where the elements of a task begin; say how many results it has, and where they begin."""
@@ -97,22 +79,8 @@ cdef class Find(Work):
         return outer * self.n * self.inner + column
 
     cdef void write(self, char* found, Py_ssize_t first, Py_ssize_t count, const int64_t* places) noexcept nogil:
-        cdef Py_ssize_t k
-        for k in range(count):
-            if self.real:
-                (<float*>found)[first + k] = <float>places[k]
-            else:
-                (<int64_t*>found)[first + k] = places[k]
-
-    cdef void task(self, const char* x, char* found, Py_ssize_t t) noexcept nogil:
-        cdef int64_t places[MX_FIND_WIDTH]
-        cdef Py_ssize_t count, first
-        x += self.task_at(t, &count, &first) * self.size
-        if self.inner == 1:
-            BULK.find[self.dtype](self.largest, places, x, count, self.n)
-        else:
-            BULK.find_columns[self.dtype](self.largest, places, x, self.n, self.inner * self.size, count)
-        self.write(found, first, count, places)
+        cdef int dtype = 0 if self.real else 6
+        ISA.stores[dtype][6](count, places, found + first * itemsize_of(dtype), itemsize_of(dtype), 0)
 
     cdef void task_in_parts(self, const char* x, char* found, Py_ssize_t t, int parts) noexcept nogil:
         """Search one row, or one piece of columns, by several threads, and then among what these found."""
@@ -134,6 +102,18 @@ cdef class Find(Work):
         for c in range(count):
             best[c] = places[best[c] * count + c]
         self.write(found, first, count, best)
+
+
+cdef void find(Find self, char** data, Py_ssize_t t, int thread) noexcept nogil:
+    """Search some rows, or a piece of the columns."""
+    cdef int64_t places[MX_FIND_WIDTH]
+    cdef Py_ssize_t count, first
+    cdef const char* x = data[0] + self.task_at(t, &count, &first) * self.size
+    if self.inner == 1:
+        BULK.find[self.dtype](self.largest, places, x, count, self.n)
+    else:
+        BULK.find_columns[self.dtype](self.largest, places, x, self.n, self.inner * self.size, count)
+    self.write(data[1], first, count, places)
 
 
 cdef void sum_row(const number* x, number* y, Py_ssize_t n) noexcept nogil:
@@ -172,35 +152,31 @@ cdef void sum_columns(const number* x, number* y, Py_ssize_t n, Py_ssize_t inner
             y[j] = before[j] + x[j]
 
 
-cdef void sum_task(const number* x, number* y, Py_ssize_t t, Py_ssize_t pieces, Py_ssize_t outer, Py_ssize_t n,
-                   Py_ssize_t inner) noexcept nogil:
-    """Do some rows, or some columns of a matrix."""
-    cdef Py_ssize_t first = t // pieces * n * inner + t % pieces * WIDTH, r
-    if inner == 1 and (t + 1) * ABREAST <= outer:
-        sum_abreast[number](x + t * ABREAST * n, y + t * ABREAST * n, n)
-    elif inner == 1:
-        for r in range(t * ABREAST, outer):
-            sum_row[number](x + r * n, y + r * n, n)
+cdef void sum_task(RunningSum self, char** data, Py_ssize_t t, int thread) noexcept nogil:
+    if self.dtype == 0:
+        sum_some(self, <const float*>data[0], <float*>data[1], t)
+    elif self.dtype == 1:
+        sum_some(self, <const double*>data[0], <double*>data[1], t)
+    elif self.dtype == 3:
+        sum_some(self, <const uint8_t*>data[0], <uint8_t*>data[1], t)
+    elif self.dtype == 4:
+        sum_some(self, <const int32_t*>data[0], <int32_t*>data[1], t)
+    elif self.dtype == 5:
+        sum_some(self, <const int8_t*>data[0], <int8_t*>data[1], t)
     else:
-        sum_columns[number](x + first, y + first, n, inner, min(<Py_ssize_t>WIDTH, inner - t % pieces * WIDTH))
+        sum_some(self, <const int64_t*>data[0], <int64_t*>data[1], t)
 
 
-cdef void sum_all(const number* x, number* y, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, int threads) noexcept nogil:
-    cdef Py_ssize_t pieces = (inner + WIDTH - 1) // WIDTH, t
-    cdef Py_ssize_t tasks = (outer + ABREAST - 1) // ABREAST if inner == 1 else outer * pieces
-    cdef mx_shares shares
-    cdef int k
-    threads = threads_of(threads, min(outer * n * inner // (THREAD_BYTES // 4), tasks))
-    if threads == 1:
-        for t in range(tasks):
-            sum_task[number](x, y, t, pieces, outer, n, inner)
+cdef void sum_some(RunningSum self, const number* x, number* y, Py_ssize_t t) noexcept nogil:
+    """Write the sums of some rows, or of some columns of a matrix."""
+    cdef Py_ssize_t first = t // self.pieces * self.n * self.inner + t % self.pieces * WIDTH, r
+    if self.inner == 1 and (t + 1) * ABREAST <= self.outer:
+        sum_abreast(x + t * ABREAST * self.n, y + t * ABREAST * self.n, self.n)
+    elif self.inner == 1:
+        for r in range(t * ABREAST, self.outer):
+            sum_row(x + r * self.n, y + r * self.n, self.n)
     else:
-        share_out(&shares, tasks, threads, 0)
-        for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-            t = mx_next_task(&shares, k)
-            while t >= 0:
-                sum_task[number](x, y, t, pieces, outer, n, inner)
-                t = mx_next_task(&shares, k)
+        sum_columns(x + first, y + first, self.n, self.inner, min(<Py_ssize_t>WIDTH, self.inner - t % self.pieces * WIDTH))
 
 
 cdef class RunningSum(Work):
@@ -214,29 +190,19 @@ cdef class RunningSum(Work):
         Code of the type, a compute type.
     """
 
-    cdef Py_ssize_t outer, n, inner
+    cdef Py_ssize_t outer, n, inner, pieces     # of the columns
     cdef int dtype
 
     def __init__(self, tuple shape, int dtype):
         self.outer, self.n, self.inner = shape
-        self.dtype = dtype
+        self.dtype, self.pieces = dtype, (self.inner + WIDTH - 1) // WIDTH
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
-        if 0 in (self.outer, self.n, self.inner):
-            return -1
-        with nogil:
-            if self.dtype == 0:
-                sum_all[float](<const float*>data[0], <float*>data[1], self.outer, self.n, self.inner, threads)
-            elif self.dtype == 1:
-                sum_all[double](<const double*>data[0], <double*>data[1], self.outer, self.n, self.inner, threads)
-            elif self.dtype == 3:
-                sum_all[uint8_t](<const uint8_t*>data[0], <uint8_t*>data[1], self.outer, self.n, self.inner, threads)
-            elif self.dtype == 4:
-                sum_all[int32_t](<const int32_t*>data[0], <int32_t*>data[1], self.outer, self.n, self.inner, threads)
-            elif self.dtype == 5:
-                sum_all[int8_t](<const int8_t*>data[0], <int8_t*>data[1], self.outer, self.n, self.inner, threads)
-            else:
-                sum_all[int64_t](<const int64_t*>data[0], <int64_t*>data[1], self.outer, self.n, self.inner, threads)
+        cdef Py_ssize_t elements = self.outer * self.n * self.inner
+        cdef Py_ssize_t tasks = (self.outer + ABREAST - 1) // ABREAST if self.inner == 1 else self.outer * self.pieces
+        if elements:
+            run_tasks(<task_function>sum_task, <void*>self, data, tasks,
+                      threads_of(threads, min(elements // (THREAD_BYTES // 4), tasks)), 0)
         return -1
 
 
@@ -303,7 +269,7 @@ cdef class Mixture(Work):
         Whether all weights of a result are the same: then its elements are added first.
     """
 
-    cdef Py_ssize_t outer, n, inner, size
+    cdef Py_ssize_t outer, n, inner, size, together     # results of a row; rows of a task
     cdef int dtype
     cdef bint even
     cdef Py_ssize_t* starts
@@ -314,7 +280,7 @@ cdef class Mixture(Work):
         cdef Py_ssize_t at = 0, i, place
         cdef double weight
         self.outer, self.n, self.inner = shape
-        self.size, self.dtype, self.even = len(rows), dtype, even
+        self.size, self.dtype, self.even, self.together = len(rows), dtype, even, ABREAST if self.inner == 1 else 1
         count = sum([len(row) for row in rows])
         self.starts = <Py_ssize_t*>malloc((self.size + 1) * sizeof(Py_ssize_t))
         self.places = <Py_ssize_t*>malloc((count + 1) * sizeof(Py_ssize_t))
@@ -336,38 +302,27 @@ cdef class Mixture(Work):
         free(self.weights)
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
-        cdef Py_ssize_t tasks = (self.outer + ABREAST - 1) // ABREAST if self.inner == 1 else self.outer
-        cdef mx_shares shares
-        cdef int k
-        threads = threads_of(threads, self.outer * max(self.n, self.size) * self.inner // (THREAD_BYTES // 4))
-        share_out(&shares, tasks, threads, 0)
-        with nogil:
-            if threads == 1:
-                self.tasks_of(&shares, 0, data)
-            else:
-                for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-                    self.tasks_of(&shares, k, data)
+        cdef Py_ssize_t elements = self.outer * max(self.n, self.size) * self.inner
+        run_tasks(<task_function>mix_task, <void*>self, data, (self.outer + self.together - 1) // self.together,
+                  threads_of(threads, elements // (THREAD_BYTES // 4)), 0)
         return -1
 
-    cdef void tasks_of(self, mx_shares* shares, int thread, char** data) noexcept nogil:
-        cdef Py_ssize_t t = mx_next_task(shares, thread)
-        while t >= 0:
-            if self.dtype == 0:
-                self.task[float](<const float*>data[0], <float*>data[1], t)
-            else:
-                self.task[double](<const double*>data[0], <double*>data[1], t)
-            t = mx_next_task(shares, thread)
 
-    cdef void task(self, const floating* x, floating* y, Py_ssize_t t) noexcept nogil:
-        """Write some rows, where these have an element for each place, or the rows of a matrix."""
-        cdef Py_ssize_t first = t * ABREAST if self.inner == 1 else t
-        cdef Py_ssize_t last = min(first + (ABREAST if self.inner == 1 else 1), self.outer), outer, i
+cdef void mix_task(Mixture self, char** data, Py_ssize_t t, int thread) noexcept nogil:
+    if self.dtype == 0:
+        mix_some(self, <const float*>data[0], <float*>data[1], t)
+    else:
+        mix_some(self, <const double*>data[0], <double*>data[1], t)
+
+
+cdef void mix_some(Mixture self, const floating* x, floating* y, Py_ssize_t t) noexcept nogil:
+    """Write some rows, where these have an element for each place, or the rows of a matrix."""
+    cdef Py_ssize_t first = t * self.together, last = min(first + self.together, self.outer), outer, i
+    for i in range(self.size):
         if last == first + ABREAST:
-            for i in range(self.size):
-                mix_abreast[floating](x + first * self.n, y + first * self.size + i, self.starts + i, self.places, self.weights,
-                                      self.even, self.n, self.size)
-            return
+            mix_abreast(x + first * self.n, y + first * self.size + i, self.starts + i, self.places, self.weights, self.even, self.n,
+                        self.size)
+            continue
         for outer in range(first, last):
-            for i in range(self.size):
-                mix[floating](x + outer * self.n * self.inner, y + (outer * self.size + i) * self.inner, self.starts + i, self.places,
-                              self.weights, self.even, self.inner)
+            mix(x + outer * self.n * self.inner, y + (outer * self.size + i) * self.inner, self.starts + i, self.places,
+                self.weights, self.even, self.inner)

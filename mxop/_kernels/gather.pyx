@@ -12,11 +12,11 @@ from libc.string cimport memcpy, memset
 
 from mxop._kernels.codes cimport BOOL, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
 from mxop._kernels.instruction_sets cimport BULK, itemsize_of
-from mxop._kernels.machine cimport TASKS_A_THREAD, THREAD_BYTES
+from mxop._kernels.machine cimport THREAD_BYTES
 from mxop._kernels.operands cimport MAX_DIMS
 from mxop._kernels.interp cimport streams
 from mxop._kernels.memory cimport Block, block_new, block_release
-from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_of
+from mxop._kernels.team cimport part_function, share_parts, threads_of
 from mxop._kernels.work cimport Work
 
 cdef enum:
@@ -341,35 +341,21 @@ cdef class OneHot(Work):
         self.kind, self.itemsize, self.count, self.depth, self.on, self.off = kind_of(index_dtype), itemsize, count, depth, on, off
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
-        cdef Py_ssize_t nbytes = self.count * self.depth * self.itemsize, parts
-        cdef mx_shares shares
-        cdef int k
-        threads = threads_of(threads, nbytes // THREAD_BYTES)
-        if threads == 1:
-            self.rows(data, 0, self.count)
-        else:
-            parts = min(self.count, <Py_ssize_t>threads * TASKS_A_THREAD)
-            share_out(&shares, parts, threads, nbytes)
-            for k in prange(threads, nogil=True, num_threads=threads, schedule="static", chunksize=1):
-                self.rows_of(data, &shares, k, parts)
+        cdef Py_ssize_t nbytes = self.count * self.depth * self.itemsize
+        with nogil:
+            share_parts(<part_function>mark_rows, <void*>self, data, self.count, threads_of(threads, nbytes // THREAD_BYTES), nbytes)
         return -1
 
-    cdef void rows_of(self, char** data, mx_shares* shares, int thread, Py_ssize_t parts) noexcept nogil:
-        """Mark the parts of the rows that are a thread's."""
-        cdef Py_ssize_t t = mx_next_task(shares, thread)
-        while t >= 0:
-            self.rows(data, t * self.count // parts, (t + 1) * self.count // parts)
-            t = mx_next_task(shares, thread)
 
-    cdef void rows(self, char** data, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-        if self.itemsize == 1:
-            mark[uint8_t](data[0], self.kind, <uint8_t*>data[1], self.depth, <uint8_t>self.on, <uint8_t>self.off, begin, end)
-        elif self.itemsize == 2:
-            mark[int16_t](data[0], self.kind, <int16_t*>data[1], self.depth, <int16_t>self.on, <int16_t>self.off, begin, end)
-        elif self.itemsize == 4:
-            mark[int32_t](data[0], self.kind, <int32_t*>data[1], self.depth, <int32_t>self.on, <int32_t>self.off, begin, end)
-        else:
-            mark[int64_t](data[0], self.kind, <int64_t*>data[1], self.depth, self.on, self.off, begin, end)
+cdef void mark_rows(OneHot self, char** data, Py_ssize_t begin, Py_ssize_t end, int thread) noexcept nogil:
+    if self.itemsize == 1:
+        mark[uint8_t](data[0], self.kind, <uint8_t*>data[1], self.depth, <uint8_t>self.on, <uint8_t>self.off, begin, end)
+    elif self.itemsize == 2:
+        mark[int16_t](data[0], self.kind, <int16_t*>data[1], self.depth, <int16_t>self.on, <int16_t>self.off, begin, end)
+    elif self.itemsize == 4:
+        mark[int32_t](data[0], self.kind, <int32_t*>data[1], self.depth, <int32_t>self.on, <int32_t>self.off, begin, end)
+    else:
+        mark[int64_t](data[0], self.kind, <int64_t*>data[1], self.depth, self.on, self.off, begin, end)
 
 
 # ---- work -------------------------------------------------------------------------------------------------------------
@@ -471,58 +457,33 @@ cdef class Gather(Work):
 
     cdef void all_rows(self, char** data, int threads) noexcept nogil:
         """Take the rows that all indices name."""
-        cdef Py_ssize_t nbytes = self.count * self.shape.inner * self.itemsize, parts
-        cdef mx_shares shares
-        cdef int k
-        threads = threads_of(threads, nbytes // THREAD_BYTES)
-        if threads == 1:
-            self.rows(data, 0, self.count)
-            return
-        parts = min(self.count, <Py_ssize_t>threads * TASKS_A_THREAD)
-        share_out(&shares, parts, threads, nbytes)
-        for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-            self.rows_of(data, &shares, k, parts)
-
-    cdef void rows_of(self, char** data, mx_shares* shares, int thread, Py_ssize_t parts) noexcept nogil:
-        """Take the parts of the rows that are a thread's."""
-        cdef Py_ssize_t t = mx_next_task(shares, thread)
-        while t >= 0:
-            self.rows(data, t * self.count // parts, (t + 1) * self.count // parts)
-            t = mx_next_task(shares, thread)
-
-    cdef void rows(self, char** data, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-        """Take the rows that some indices name; their places stay in the first cache."""
-        cdef Py_ssize_t place[SOME]
-        cdef Py_ssize_t width = self.shape.inner * self.itemsize
-        cdef Shape s = self.shape
-        while begin < end and width:
-            s.m = min(<Py_ssize_t>SOME, end - begin)
-            take_part(data[0], data[2] + begin * width, self.places(data[1], begin, s.m, place), s, self.itemsize, 0, s.m)
-            begin += s.m
+        cdef Py_ssize_t nbytes = self.count * self.shape.inner * self.itemsize
+        share_parts(<part_function>take_named, <void*>self, data, self.count, threads_of(threads, nbytes // THREAD_BYTES), nbytes)
 
     cdef void move(self, const char* source, char* target, const Py_ssize_t* place, int threads) noexcept nogil:
         cdef Shape s = self.shape
-        cdef Py_ssize_t moved = s.outer * s.m * s.inner, parts
-        cdef mx_shares shares
-        cdef int k
+        cdef Py_ssize_t moved = s.outer * s.m * s.inner
+        cdef const void* what[3]
         threads = threads_of(threads, moved * self.itemsize // THREAD_BYTES)
         if self.putting:
             memset(target, 0, s.outer * s.n * s.inner * self.itemsize)
             if moved:
                 put_any(source, target, self.kind, place, s, self.add, threads)
-        elif threads == 1:
-            if moved:
-                take_part(source, target, place, s, self.itemsize, 0, s.outer * s.m)
-        else:
-            parts = min(s.outer * s.m, <Py_ssize_t>threads * TASKS_A_THREAD)
-            share_out(&shares, parts, threads, moved * self.itemsize)
-            for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-                self.taken_by(source, target, place, s, &shares, k, parts)
+        elif moved:
+            what[0], what[1], what[2] = source, target, place
+            share_parts(<part_function>take_places, <void*>self, what, s.outer * s.m, threads, moved * self.itemsize)
 
-    cdef void taken_by(self, const char* source, char* target, const Py_ssize_t* place, Shape s, mx_shares* shares, int thread,
-                       Py_ssize_t parts) noexcept nogil:
-        """Take the parts of all positions that are a thread's."""
-        cdef Py_ssize_t t = mx_next_task(shares, thread), n = s.outer * s.m
-        while t >= 0:
-            take_part(source, target, place, s, self.itemsize, t * n // parts, (t + 1) * n // parts)
-            t = mx_next_task(shares, thread)
+
+cdef void take_named(Gather self, char** data, Py_ssize_t begin, Py_ssize_t end, int thread) noexcept nogil:
+    """Take the rows that some indices name; their places stay in the first cache."""
+    cdef Py_ssize_t place[SOME]
+    cdef Py_ssize_t width = self.shape.inner * self.itemsize
+    cdef Shape s = self.shape
+    while begin < end and width:
+        s.m = min(<Py_ssize_t>SOME, end - begin)
+        take_part(data[0], data[2] + begin * width, self.places(data[1], begin, s.m, place), s, self.itemsize, 0, s.m)
+        begin += s.m
+
+
+cdef void take_places(Gather self, const void** what, Py_ssize_t begin, Py_ssize_t end, int thread) noexcept nogil:
+    take_part(<const char*>what[0], <char*>what[1], <const Py_ssize_t*>what[2], self.shape, self.itemsize, begin, end)

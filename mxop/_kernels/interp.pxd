@@ -1,13 +1,11 @@
 from mxop._kernels.instruction_sets cimport mx_loop, mx_total
 from mxop._kernels.operands cimport Operand, Value
-from mxop._kernels.team cimport mx_shares
 
 cdef enum:
     MOST_AHEAD = 8          # arrays that are fetched ahead
     MEMORY_BYTES = 1920     # a block of data from memory, whole groups of vectors: while it is computed, what comes next is read
     PART_BYTES = 960        # of the results of an instruction, for each of which a little is fetched
     MOST_REGISTERS = 256    # of a program
-    MOST_MOVING = 32        # of one that runs row by row without looking at each row
 
 cdef struct StepC:
     mx_loop loop
@@ -25,13 +23,8 @@ cdef struct Ahead:
     Py_ssize_t left[MOST_AHEAD]     # bytes
     Py_ssize_t each[MOST_AHEAD]     # for a part of an instruction
 
-# Where the registers of a program lie for one row, and how far each is from there for the next.
-cdef struct Rows:
-    char* at[MOST_MOVING]
-    Py_ssize_t step[MOST_MOVING]
-
 cdef struct ScalarC:
-    int param                   # index of a parameter; -1: the value; -2: computed; -3: the value of input `code`
+    int param                   # index of a parameter; -1: the value; -2: computed; -3: the value of input `code`; -4: computed of such
     Value value
     int code, n_codes           # of what is computed: where its postfix is
 
@@ -52,7 +45,7 @@ cdef class Program:
     cdef object made_of         # the program and its parameters' names, and what others, by inputs as bits, are made of it
     cdef list params
     cdef dict variants
-    cdef Program by_values(self, Py_ssize_t n, const Operand* inputs)
+    cdef Program by_values(self, Py_ssize_t n, const Operand* inputs, Py_ssize_t least, Py_ssize_t row)
     cdef Py_ssize_t take_values(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, char* scalars) noexcept nogil
     cdef readonly bint copies   # its only instruction gives back its input
     cdef readonly str listing
@@ -61,9 +54,6 @@ cdef class Program:
     cdef bint takes_halves(self, const Operand* inputs, const Operand* output) noexcept nogil
     cdef void _range(self, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs, const Operand* outputs,
                      const char* scalars, char* scratch, Py_ssize_t block, bint stream, Ahead* ahead) noexcept nogil
-    cdef void run_share(self, mx_shares* shares, int thread, Py_ssize_t chunk, Py_ssize_t n, const Operand* inputs,
-                        const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block, bint stream,
-                        Ahead* ahead) noexcept nogil
     cdef bint is_tiny(self, Py_ssize_t n) noexcept
     cdef bint takes_plain(self, const Operand* operands) noexcept
     cdef void run_tiny(self, Py_ssize_t n, char** arrays, const Value* params) noexcept
@@ -74,9 +64,6 @@ cdef class Program:
                            Ahead* ahead) noexcept nogil
     cdef void look_ahead(self, Ahead* ahead, const Operand* inputs, Py_ssize_t start, Py_ssize_t stop) noexcept nogil
     cdef bint run_steps(self, Py_ssize_t length, char** registers, const char* scalars, double* total, Ahead* ahead) noexcept nogil
-    cdef bint rows_from(self, Py_ssize_t first, Py_ssize_t length, const Operand* inputs, const Operand* outputs, char* scratch,
-                        Rows* rows) noexcept nogil
-    cdef const char* next_row(self, Py_ssize_t length, const char* scalars, Rows* rows, double* total, Ahead* ahead) noexcept nogil
     cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,
                            char* scratch, Py_ssize_t stride, double* total, Ahead* ahead) noexcept nogil
 

@@ -4,7 +4,6 @@ Threads take runs of blocks.  For each block, inputs that are not plain arrays o
 registers, each instruction is one vectorised loop, and outputs that cannot be written in place are stored from registers
 (casts, ``req='add'``, strides).
 """
-from cython.parallel cimport prange
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
@@ -20,7 +19,9 @@ from .operands cimport (
     MANY, REQ_ADD, REQ_INPLACE, REQ_NULL, REQ_WRITE, block_in_place, converts, is_value, load_block, load_key, period_of,
     place_in_order, store_block, was_read,
 )
-from .team cimport is_small, mx_next_task, mx_shares, parts_of, share_out, threads_for
+from .team cimport is_small, parts_of, run_tasks, task_function, threads_for
+
+from mxop.formula import compile_program
 
 from .instruction_sets import has_instruction
 
@@ -92,13 +93,15 @@ OPERATIONS = {"add": ADD, "sub": SUB, "mul": MUL, "div": DIV, "neg": NEGATIVE, "
 
 
 cdef Code code_of(object part, list names) except *:
-    """Return one part of a number's postfix."""
+    """Return one part of a number's postfix, of parameters or of values of inputs."""
     cdef Code code
     code.op, code.param, code.value = PUSH_NUMBER, 0, 0.0
     if isinstance(part, tuple):
         code.op = OPERATIONS[part[0]]
     elif isinstance(part, str):
         code.op, code.param = PUSH_PARAM, names.index(part)
+    elif hasattr(part, "input"):
+        code.op, code.param = PUSH_PARAM, part.input
     else:
         code.value = part
     return code
@@ -107,6 +110,16 @@ cdef Code code_of(object part, list names) except *:
 # ---- programs -------------------------------------------------------------------------------------------------------------
 
 cdef Ahead _next_block      # asks a range of a program to fetch its own next block
+
+
+cdef inline void put_scalar(int ctype, char* scalars, int k, double number, long long whole) noexcept nogil:
+    """Write a scalar in the compute type."""
+    if ctype == 0:
+        (<float*>scalars)[k] = <float>number
+    elif ctype == 1:
+        (<double*>scalars)[k] = number
+    else:
+        ISA.stores[ctype][6](1, &whole, scalars + k * itemsize_of(ctype), itemsize_of(ctype), 0)
 
 
 cdef void fetch_little(Ahead* ahead, Py_ssize_t nbytes) noexcept nogil:
@@ -120,6 +133,24 @@ cdef void fetch_little(Ahead* ahead, Py_ssize_t nbytes) noexcept nogil:
             mx_prefetch_first(ahead.at[k], some)
         ahead.at[k] += some
         ahead.left[k] -= some
+
+
+# One run: chunks of `n` elements are tasks of threads, each of which has some room.
+cdef struct Chunks:
+    Py_ssize_t n, chunk, block, room
+    const Operand* inputs
+    const Operand* outputs
+    const char* scalars
+    char* scratch
+    bint stream
+    Ahead* ahead
+
+
+cdef void run_chunk(Program program, Chunks* job, Py_ssize_t task, int thread) noexcept nogil:
+    program._range(task * job.chunk, min(job.n, (task + 1) * job.chunk), job.inputs, job.outputs, job.scalars,
+                   job.scratch + thread * job.room, job.block, job.stream, job.ahead)
+    if job.stream:
+        mx_stream_fence()
 
 
 cdef class Program:
@@ -152,6 +183,9 @@ cdef class Program:
             raise MemoryError()
         for k in program.keys:
             self.keys[<int>k] = True
+        for k in program.values:
+            self.valued[<int>k] = True
+        self.n_values = <int>len(program.values)
         for i, step in enumerate(steps):
             known = instruction(step.name, ctype)
             if known == NULL:
@@ -169,15 +203,13 @@ cdef class Program:
                 if isinstance(value, str):
                     self.scalars[offset].param = names.index(value)
                 elif hasattr(value, "postfix"):
-                    self.scalars[offset].param = -2
+                    self.scalars[offset].param = -4 if any([hasattr(part, "input") for part in value.postfix]) else -2
                     self.scalars[offset].code, self.scalars[offset].n_codes = at_code, len(value.postfix)
                     for part in value.postfix:
                         self.codes[at_code] = code_of(part, names)
                         at_code += 1
                 elif hasattr(value, "input"):
                     self.scalars[offset].param, self.scalars[offset].code = -3, value.input
-                    self.valued[<int>value.input] = True
-                    self.n_values += 1
                 else:
                     self.scalars[offset].param = -1
                     self.scalars[offset].value.d = value
@@ -222,45 +254,64 @@ cdef class Program:
                 stack[top] = <float>stack[top]
         return stack[0]
 
-    cdef Program by_values(self, Py_ssize_t n, const Operand* inputs):
-        """Return a program that takes as scalars those inputs that are the same for many elements; None where that is no use."""
+    cdef Program by_values(self, Py_ssize_t n, const Operand* inputs, Py_ssize_t least, Py_ssize_t row):
+        """Return a program that takes as scalars those inputs that are the same for many elements; None where that is no use.
+
+        They are the same for at least so many elements, and for whole rows of so many.
+        """
         cdef unsigned long long bits = 0
         cdef int k
         if self.copies or self.n_values or n < MANY or self.n_inputs > 64:
             return None
         for k in range(self.n_inputs):
-            if is_value(&inputs[k]) and not self.keys[k]:
+            if is_value(&inputs[k], least) and not self.keys[k] and inputs[k].shape[inputs[k].ndim - 1] % row == 0:
                 bits |= 1ull << k
         if bits == 0:
             return None
         found = self.variants.get(bits, self)
         if found is self:
             ctype = self.ctype
-            listing = self.made_of.with_values({k for k in range(self.n_inputs) if bits >> k & 1},
-                                               lambda name: has_instruction(name, ctype))
-            found = None if listing is None else Program(listing, self.params, self.ctype)
-            if found is not None and (<Program>found).n_scalars > MOST_VALUES:
+            listing = compile_program(self.made_of.roots, self.n_inputs, lambda name: has_instruction(name, ctype), ctype <= 1,
+                                      frozenset([k for k in range(self.n_inputs) if bits >> k & 1]))
+            found = Program(listing, self.params, ctype)
+            if not listing.values or (<Program>found).n_scalars > MOST_VALUES or (<Program>found).n_registers > MOST_REGISTERS:
                 found = None
             self.variants[bits] = found
         return <Program>found
 
     cdef Py_ssize_t take_values(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, char* scalars) noexcept nogil:
-        """Write the scalars that inputs are from an element on; return for how many of at most `length` they stay so."""
+        """Write the scalars that follow from inputs, from an element on; return for how many of at most `length` they stay so."""
         cdef const Operand* operand
         cdef const char* p
-        cdef Py_ssize_t rest
+        cdef Value values[64]
+        cdef Py_ssize_t run = 0, number = 0, rest   # elements of a run of equal ones, and which run it is
         cdef int i, d
-        for i in range(self.n_scalars):
-            if self.scalars[i].param != -3:
+        for i in range(self.n_inputs):
+            if not self.valued[i]:
                 continue
-            operand = &inputs[self.scalars[i].code]
+            operand = &inputs[i]
             d = operand.ndim - 1
-            length = min(length, operand.shape[d] - start % operand.shape[d])
-            rest, p = start // operand.shape[d], operand.data
-            for d in range(operand.ndim - 2, -1, -1):
-                p = p + rest % operand.shape[d] * operand.strides[d]
-                rest = rest // operand.shape[d]
-            ISA.loads[operand.dtype][self.ctype](1, p, 0, scalars + i * self.itemsize)
+            if operand.shape[d] != run:  # one division for all inputs of equal runs
+                run = operand.shape[d]
+                number = start // run
+            length = min(length, (number + 1) * run - start)
+            rest, p = number, operand.data
+            while d > 0:
+                d -= 1
+                p = p + (rest if rest < operand.shape[d] else rest % operand.shape[d]) * operand.strides[d]
+                rest = 0 if rest < operand.shape[d] else rest // operand.shape[d]
+            if operand.dtype <= 1 and self.ctype <= 1:
+                values[i].d = (<const float*>p)[0] if operand.dtype == 0 else (<const double*>p)[0]
+                continue
+            ISA.loads[operand.dtype][self.ctype](1, p, 0, &values[i].i)
+            values[i].d = (<float*>&values[i].i)[0] if self.ctype == 0 else (<double*>&values[i].i)[0]
+        for i in range(self.n_scalars):
+            if self.scalars[i].param == -4:
+                put_scalar(self.ctype, scalars, i, self.computed(&self.scalars[i], values), 0)
+            elif self.scalars[i].param == -3 and self.ctype <= 1:
+                put_scalar(self.ctype, scalars, i, values[self.scalars[i].code].d, 0)
+            elif self.scalars[i].param == -3:
+                memcpy(scalars + i * self.itemsize, &values[self.scalars[i].code].i, self.itemsize)
         return length
 
     cdef bint clobbers(self, int output, int input_) noexcept nogil:
@@ -284,18 +335,7 @@ cdef class Program:
             v = params[self.scalars[i].param] if self.scalars[i].param >= 0 else self.scalars[i].value
             if self.scalars[i].param == -2:
                 v.d = self.computed(&self.scalars[i], params)
-            if self.ctype == 0:
-                (<float*>buffer)[i] = <float>v.d
-            elif self.ctype == 1:
-                (<double*>buffer)[i] = v.d
-            elif self.ctype == 3:
-                (<unsigned char*>buffer)[i] = <unsigned char>v.i
-            elif self.ctype == 4:
-                (<int*>buffer)[i] = <int>v.i
-            elif self.ctype == 5:
-                (<signed char*>buffer)[i] = <signed char>v.i
-            else:
-                (<long long*>buffer)[i] = v.i
+            put_scalar(self.ctype, buffer, i, v.d, v.i)
 
     cdef bint takes_halves(self, const Operand* inputs, const Operand* output) noexcept nogil:
         """Return whether the program is one instruction on plain arrays of float16."""
@@ -328,6 +368,8 @@ cdef class Program:
         cdef Py_ssize_t period[256]     # of what is loaded once, and read from another place by each block
         cdef Py_ssize_t longest = 0     # of these
         cdef Py_ssize_t within = 0      # rows of so many elements a block keeps, which are read where they lie
+        cdef Py_ssize_t in_row[256]     # elements of a row that is the same for all, and lies side by side
+        cdef Py_ssize_t offset = 0      # of a block in its row
         cdef bint direct_out[256]
         cdef bint past[256]             # the caches
         cdef char values[8 * MOST_VALUES]
@@ -346,13 +388,15 @@ cdef class Program:
         for k in range(n_in):
             direct_in[k] = inputs[k].contiguous and inputs[k].dtype == self.ctype and not self.keys[k]
             n_direct += direct_in[k]
-            registers[k] = scratch
+            registers[k], in_row[k] = scratch, 0
             if not direct_in[k] and not self.valued[k]:
                 registers[k] = rooms[k] = free_room
                 free_room += room
                 period[k] = 0 if self.keys[k] else period_of(&inputs[k])
                 if period[k] > block // 2:
                     within = 0 if stream and period[k] & 15 else period[k]
+                    if inputs[k].dtype == self.ctype and inputs[k].ndim == 2 and inputs[k].strides[1] == size:
+                        in_row[k] = within
                     period[k] = 0
                 elif period[k]:
                     load_block(&inputs[k], self.ctype, 0, min(block, stop), rooms[k])
@@ -381,7 +425,8 @@ cdef class Program:
         while at < stop:
             length = min(block, stop - at)
             if within:
-                length = min(length, within - at % within)
+                offset = at % within
+                length = min(length, within - offset)
             if self.n_values:
                 length = self.take_values(at, length, inputs, values)
             for k in range(n_in):
@@ -391,6 +436,8 @@ cdef class Program:
                     continue
                 elif self.keys[k]:
                     load_key(&inputs[k], at, rooms[k])
+                elif within and in_row[k] == within:
+                    registers[k] = inputs[k].data + offset * size
                 elif period[k]:
                     registers[k] = rooms[k] + (at % period[k] * size if period[k] > 1 else 0)
                 else:
@@ -496,43 +543,6 @@ cdef class Program:
             step += 1
         return added
 
-    cdef bint rows_from(self, Py_ssize_t first, Py_ssize_t length, const Operand* inputs, const Operand* outputs, char* scratch,
-                        Rows* rows) noexcept nogil:
-        """Find where row `first` lies in each register, and the next ones; tell whether rows are computed where they lie.
-
-        Without `outputs`, results are temporary, too: see :meth:`next_row`.
-        """
-        cdef Py_ssize_t size = self.itemsize, stride = (length * size + 63) & ~63
-        cdef int k, n = self.n_inputs + (self.n_outputs if outputs != NULL else 0)
-        cdef const Operand* operand
-        if self.copies or self.n_registers > MOST_MOVING:
-            return False
-        for k in range(n):
-            operand = &inputs[k] if k < self.n_inputs else &outputs[k - self.n_inputs]
-            if operand.dtype != self.ctype or (k < self.n_inputs and self.keys[k]):
-                return False
-            if operand.contiguous:
-                rows.step[k] = length * size
-            elif operand.ndim == 2 and operand.shape[1] == length and operand.strides[1] == size:
-                rows.step[k] = operand.strides[0]
-            else:
-                return False
-            if k >= self.n_inputs and (operand.req != REQ_WRITE or operand.staged):
-                return False
-            rows.at[k] = operand.data + first * rows.step[k]
-        for k in range(n, self.n_registers):
-            rows.at[k], rows.step[k] = scratch + (k - n) * stride, 0
-        return True
-
-    cdef const char* next_row(self, Py_ssize_t length, const char* scalars, Rows* rows, double* total, Ahead* ahead) noexcept nogil:
-        """Compute one row, and go on to the next; return the (first) result, or NULL where it was added to `total`."""
-        cdef const char* result = rows.at[self.n_inputs]
-        cdef bint added = self.run_steps(length, rows.at, scalars, total, ahead)
-        cdef int k
-        for k in range(self.n_inputs + self.n_outputs):
-            rows.at[k] += rows.step[k]
-        return NULL if added else result
-
     cdef const char* block(self, Py_ssize_t start, Py_ssize_t length, const Operand* inputs, const char* scalars,
                            char* scratch, Py_ssize_t stride, double* total, Ahead* ahead) noexcept nogil:
         """Compute one block of the (only) output and return where it lies; for kernels that go on from there.
@@ -541,8 +551,13 @@ cdef class Program:
         `ahead` names, if anything, is fetched meanwhile.
         """
         cdef char* registers[256]
+        cdef char values[8 * MOST_VALUES]
         cdef const char* there
         cdef int k
+        if self.n_values:
+            memcpy(values, scalars, self.n_scalars * self.itemsize)
+            self.take_values(start, length, inputs, values)
+            scalars = values
         if self.copies:
             if inputs[0].contiguous and inputs[0].dtype == self.ctype:
                 return inputs[0].data + start * self.itemsize
@@ -553,6 +568,7 @@ cdef class Program:
         for k in range(self.n_inputs):
             if self.keys[k]:
                 load_key(&inputs[k], start, registers[k])
+            if self.keys[k] or self.valued[k]:
                 continue
             there = block_in_place(&inputs[k], self.ctype, start, length) if not inputs[k].contiguous else NULL
             if inputs[k].contiguous and inputs[k].dtype == self.ctype:
@@ -608,32 +624,18 @@ cdef class Program:
                           scalars + step.scalars * self.itemsize)
             at += length
 
-    cdef void run_share(self, mx_shares* shares, int thread, Py_ssize_t chunk, Py_ssize_t n, const Operand* inputs,
-                        const Operand* outputs, const char* scalars, char* scratch, Py_ssize_t block, bint stream,
-                        Ahead* ahead) noexcept nogil:
-        """Compute those chunks of `n` elements that are a thread's."""
-        cdef Py_ssize_t start
-        cdef int k
-        start = mx_next_task(shares, thread) * chunk
-        while start >= 0:
-            self._range(start, min(n, start + chunk), inputs, outputs, scalars, scratch, block, stream, ahead)
-            start = mx_next_task(shares, thread) * chunk
-        if stream:
-            mx_stream_fence()
-
     cdef int run(self, Py_ssize_t n, Operand* inputs, Operand* outputs, const Value* params) except -1:
         """Run the program on `n` elements."""
-        cdef Program by_values = self.by_values(n, inputs)
+        cdef Program by_values = self.by_values(n, inputs, MANY, 1)
         cdef char small[12288 + 64]
         cdef char scalar_room[1024]
         cdef char* scalars = scalar_room
-        cdef char* scratch
-        cdef Py_ssize_t block = BLOCK_BYTES // self.itemsize, room, need, chunk
-        cdef int threads, k, pieces
+        cdef Py_ssize_t block = BLOCK_BYTES // self.itemsize, need
+        cdef int threads, k
         cdef Block* memory = NULL
         cdef Block* scalar_memory = NULL
         cdef bint stream, other, waits
-        cdef mx_shares shares
+        cdef Chunks job
         cdef Ahead* ahead = NULL
         cdef Py_ssize_t moved = 0
         if n == 0:
@@ -667,30 +669,21 @@ cdef class Program:
             block = block // 2  # many temporaries, or blocks of another type: keep them all in the first-level cache
         if n < block:
             block = n
-        room = (block * self.itemsize + 63) & ~63
-        need = room * (self.n_registers + 1)
+        need = ((block * self.itemsize + 63) & ~63) * (self.n_registers + 1)
         threads = threads_for(n * self.itemsize * (1 + self.n_steps // 2)) if n > block else 1
-        if threads == 1 and need <= 12288:
-            scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
-            fill_scratch(small, sizeof(small))
-            self._range(0, n, inputs, outputs, scalars, scratch, block, stream, ahead)
-            if stream:
-                mx_stream_fence()
-        else:
+        job.scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
+        fill_scratch(small, sizeof(small))
+        if need * threads > 12288:
             memory = block_new(need * threads)
-            scratch = memory.data
-            # several pieces for each thread: one whose core is busy is helped with what it has not begun
-            chunk = (n // (threads * TASKS_A_THREAD) if threads > 1 else L2_BLOCK // self.itemsize) // block * block + block
-            if threads > 1 and is_small(n * self.itemsize):
-                chunk = (parts_of(n, threads) + 63) & ~63
-            pieces = <int>((n + chunk - 1) // chunk)
-            share_out(&shares, pieces, threads, n * self.itemsize)
-            if threads == 1:
-                with nogil:
-                    self.run_share(&shares, 0, chunk, n, inputs, outputs, scalars, scratch, block, stream, ahead)
-            else:
-                for k in prange(threads, nogil=True, schedule="static", chunksize=1, num_threads=threads):
-                    self.run_share(&shares, k, chunk, n, inputs, outputs, scalars, scratch + k * need, block, stream, ahead)
+            job.scratch = memory.data
+        # several pieces for each thread: one whose core is busy is helped with what it has not begun
+        job.chunk = (n // (threads * TASKS_A_THREAD) if threads > 1 else L2_BLOCK // self.itemsize) // block * block + block
+        if threads > 1 and is_small(n * self.itemsize):
+            job.chunk = (parts_of(n, threads) + 63) & ~63
+        job.n, job.block, job.room, job.stream, job.ahead = n, block, need, stream, ahead
+        job.inputs, job.outputs, job.scalars = inputs, outputs, scalars
+        run_tasks(<task_function>run_chunk, <void*>self, &job, (n + job.chunk - 1) // job.chunk, threads, n * self.itemsize)
+        if memory != NULL:
             block_release(memory)
         if scalar_memory != NULL:
             block_release(scalar_memory)

@@ -5,7 +5,6 @@ memory, and the innermost becomes the element where it is short.  Then one or tw
 the instruction set, see ``mxop_move.h``.  Conversions go through a program; if they also transpose, elements are put in order
 first.
 """
-from cython.parallel cimport prange
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from mxop._kernels.instruction_sets cimport BULK, itemsize_of, mx_stream_fence
@@ -13,7 +12,7 @@ from mxop._kernels.machine cimport GIL_BYTES, TASKS_A_THREAD
 from mxop._kernels.operands cimport MAX_DIMS, REQ_INPLACE, REQ_WRITE, Operand, distance
 from mxop._kernels.interp cimport Program, streams
 from mxop._kernels.memory cimport Block, block_new, block_release
-from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
+from mxop._kernels.team cimport part_function, share_parts, threads_for
 
 cdef extern from "mxop_bulk.h" nogil:
     enum:
@@ -211,19 +210,13 @@ cdef void do_tasks(const Plan* plan, Py_ssize_t first, Py_ssize_t last) noexcept
         mx_stream_fence()
 
 
-cdef void do_groups(const Plan* plan, Py_ssize_t each, mx_shares* shares, int thread) noexcept nogil:
-    """Do the groups of tasks that are a thread's."""
-    cdef Py_ssize_t group = mx_next_task(shares, thread)
-    while group >= 0:
-        do_tasks(plan, group * each, min((group + 1) * each, plan.tasks))
-        group = mx_next_task(shares, thread)
+cdef void do_part(const Plan* plan, void* unused, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    do_tasks(plan, first, last)
 
 
 cdef int carry_out(Plan* plan, Py_ssize_t total) except -1:
     """Move `total` bytes."""
-    cdef int threads = threads_for(total), k
-    cdef Py_ssize_t each, groups
-    cdef mx_shares shares
+    cdef int threads = threads_for(total)
     widened(plan)
     choose(plan)
     divide(plan, threads, threads > 1 or total >= SEVERAL)
@@ -234,15 +227,8 @@ cdef int carry_out(Plan* plan, Py_ssize_t total) except -1:
     if total < GIL_BYTES:
         do_tasks(plan, 0, plan.tasks)
         return 0
-    each = (plan.tasks + threads * TASKS_A_THREAD - 1) // (threads * TASKS_A_THREAD)
-    groups = (plan.tasks + each - 1) // each
-    share_out(&shares, groups, threads, total)
-    if threads <= 1:
-        with nogil:
-            do_groups(plan, each, &shares, 0)
-    else:
-        for k in prange(threads, nogil=True, schedule="static", chunksize=1, num_threads=threads):
-            do_groups(plan, each, &shares, k)
+    with nogil:
+        share_parts(<part_function>do_part, plan, NULL, plan.tasks, max(threads, 1), total)
     return 0
 
 

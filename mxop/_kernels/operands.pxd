@@ -30,7 +30,7 @@ cdef void load_key(const Operand* operand, Py_ssize_t start, char* dst) noexcept
 cdef void store_block(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length, const char* src) noexcept nogil
 cdef const char* block_in_place(const Operand* operand, int ctype, Py_ssize_t start, Py_ssize_t length) noexcept nogil
 cdef const char* place_in_order(const Operand* operand, Py_ssize_t start, Py_ssize_t length) noexcept nogil
-cdef bint is_value(const Operand* operand) noexcept nogil
+cdef bint is_value(const Operand* operand, Py_ssize_t least) noexcept nogil
 cdef Py_ssize_t period_of(const Operand* operand) noexcept nogil
 
 

@@ -124,10 +124,10 @@ cdef bint converts(const Operand* outputs, int n, int ctype) noexcept nogil:
     return False
 
 
-cdef bint is_value(const Operand* operand) noexcept nogil:
-    """Return whether elements come in long rows, each of one number."""
+cdef bint is_value(const Operand* operand, Py_ssize_t least) noexcept nogil:
+    """Return whether elements come in rows of at least so many, each of one number."""
     return (not operand.contiguous and operand.ndim > 0 and operand.strides[operand.ndim - 1] == 0
-            and operand.shape[operand.ndim - 1] >= MANY)
+            and operand.shape[operand.ndim - 1] >= least)
 
 
 cdef Py_ssize_t period_of(const Operand* operand) noexcept nogil:

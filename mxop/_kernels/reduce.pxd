@@ -1,5 +1,5 @@
 from mxop._kernels.operands cimport MAX_DIMS, Operand, Value
-from mxop._kernels.interp cimport Ahead, Program, Rows
+from mxop._kernels.interp cimport Ahead, Program
 
 cdef enum:
     COMBINE_ADD = 0
@@ -25,7 +25,5 @@ cdef struct Reduced:
 cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize_t n_reduced, const char* scalars,
                       char* scratch, Py_ssize_t block, Py_ssize_t first, Py_ssize_t last, char* results,
                       Ahead* ahead) noexcept nogil
-cdef void reduce_row(Program map_, int combine, Py_ssize_t n_reduced, const char* scalars, Rows* rows, char* result,
-                     Ahead* ahead) noexcept nogil
 cdef void add_axis(Reduced* source, bint reduced, bint apart, Py_ssize_t length, Py_ssize_t stride) noexcept nogil
 cdef int reduce(Program map_, int combine, const Reduced* source, const Value* params, char* results) except -1

@@ -5,15 +5,14 @@ Floating point combines in double, so float32 and float16 sums are as good as th
 beside each other: a view of an array has the result of its copy bit by bit.
 Elements of which nothing is computed are combined where they lie.  The loops are in ``mxop_fold.h``.
 """
-from cython.parallel cimport prange
 from libc.math cimport INFINITY, hypot, sqrt
 
 from mxop._kernels.instruction_sets cimport BULK, ISA, itemsize_of, mx_prefetch
 from mxop._kernels.machine cimport TASKS_A_THREAD
 from mxop._kernels.operands cimport Operand, Value, collapse, distance, load_block
 from mxop._kernels.interp cimport BLOCK_BYTES, Ahead, Program
-from mxop._kernels.memory cimport Block, block_new, block_release, fill_scratch
-from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
+from mxop._kernels.memory cimport Block, block_new, block_release
+from mxop._kernels.team cimport run_tasks, task_function, threads_for
 
 CODES = {"add": COMBINE_ADD, "mul": COMBINE_MUL, "max": COMBINE_MAX, "min": COMBINE_MIN, "hypot": COMBINE_HYPOT}
 
@@ -25,7 +24,6 @@ cdef union Total:
 cdef enum:
     FEW = 16            # tasks that are enough; of fewer, each is divided, always in the same places
     CHUNK = 32768       # elements of a part of a task
-    ALONE = 65536       # for which other threads of Python need not run meanwhile
     MAX_CHUNKS = 64
     MAX_PARTS = 32      # of all tasks: the totals of each are written, and read again
     WIDTH = 4096        # columns of a task at most: their totals stay in the second cache
@@ -66,20 +64,21 @@ cdef Total identity(int combine, int ctype) noexcept nogil:
     elif combine == COMBINE_MUL:
         t.i = 1
     elif combine >= COMBINE_MAX:
-        if ctype == 3:
-            t.i = 0 if combine == COMBINE_MAX else 255
-        elif ctype == 5:
-            t.i = -128 if combine == COMBINE_MAX else 127
-        elif ctype == 4:
-            t.i = -2147483647 - 1 if combine == COMBINE_MAX else 2147483647
-        else:
-            t.i = -9223372036854775807 - 1 if combine == COMBINE_MAX else 9223372036854775807
+        t.i = 0 if ctype == 3 else <long long>-1 << (8 * itemsize_of(ctype) - 1)
+        if combine == COMBINE_MIN:
+            t.i = 255 if ctype == 3 else ~t.i
     return t
 
 
 cdef inline int accumulator(int ctype) noexcept nogil:
     """Return the type of the accumulators of a compute type."""
     return 1 if ctype <= 1 else 6
+
+
+cdef inline void store_totals(char* results, int ctype, Py_ssize_t first, const Total* totals, Py_ssize_t n) noexcept nogil:
+    """Write accumulators as values of the compute type."""
+    cdef Py_ssize_t size = itemsize_of(ctype)
+    ISA.stores[ctype][accumulator(ctype)](n, totals, results + first * size, size, 0)
 
 
 cdef inline Py_ssize_t offset_of(Py_ssize_t index, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides) noexcept nogil:
@@ -253,6 +252,8 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
     together = max(min(block // n_reduced, <Py_ssize_t>TOGETHER), 1)  # short rows are computed several at a time
     if job.direct and inputs[0].contiguous:  # rows of any length are combined where they lie
         together = TOGETHER
+    if map_.n_values:
+        together = 1
     while row < last:
         together = min(together, last - row)
         if together > 1 and combine != COMBINE_HYPOT:
@@ -265,16 +266,6 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
                 combine_range(map_, &job, inputs, scratch, (row + k) * n_reduced, (row + k + 1) * n_reduced, &totals[k])
         store_totals(results, map_.ctype, row - first, totals, together)
         row += together
-
-
-cdef void reduce_row(Program map_, int combine, Py_ssize_t n_reduced, const char* scalars, Rows* rows, char* result,
-                     Ahead* ahead) noexcept nogil:
-    """Reduce the next of the rows that a map computes where they lie; not to a length."""
-    cdef Total total = identity(combine, map_.ctype)
-    cdef const char* values = map_.next_row(n_reduced, scalars, rows, &total.d if combine == COMBINE_ADD else NULL, ahead)
-    if values != NULL:
-        BULK.fold[map_.ctype](combine, &total, values, 1, 0, n_reduced, n_reduced)
-    store_totals(result, map_.ctype, 0, &total, 1)
 
 
 # ---- columns: neighbours in memory belong to different results ------------------------------------------------------------
@@ -351,8 +342,9 @@ cdef void columns_part(Program map_, const Job* job, Py_ssize_t outer, Py_ssize_
 
 
 # ---- all tasks ------------------------------------------------------------------------------------------------------------
-cdef void do_part(Program map_, const Job* job, Py_ssize_t t, char* memory) noexcept nogil:
+cdef void do_part(Program map_, const Job* job, Py_ssize_t t, int thread) noexcept nogil:
     """Do one part of one task."""
+    cdef char* memory = job.scratch + thread * job.room
     cdef Py_ssize_t task = t // job.chunks, chunk = t % job.chunks, at, width = 1, tile
     cdef Py_ssize_t start = chunk * job.per_chunk, stop = min(job.n_reduced, start + job.per_chunk)
     cdef Total* totals
@@ -369,14 +361,6 @@ cdef void do_part(Program map_, const Job* job, Py_ssize_t t, char* memory) noex
         columns_part(map_, job, tile // job.tiles, at, width, memory + job.width * sizeof(Total), start, stop, totals)
         if job.chunks == 1:
             store_totals(job.results, job.ctype, tile // job.tiles * job.inner + at, totals, width)
-
-
-cdef void do_parts(Program map_, const Job* job, mx_shares* shares, int thread) noexcept nogil:
-    """Do the parts that are a thread's."""
-    cdef Py_ssize_t t = mx_next_task(shares, thread)
-    while t >= 0:
-        do_part(map_, job, t, job.scratch + thread * job.room)
-        t = mx_next_task(shares, thread)
 
 
 cdef void divide(Job* job, int threads) noexcept nogil:
@@ -487,14 +471,10 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
         Room for the results.
     """
     cdef Job job
-    cdef Block* memory = NULL
-    cdef Block* partial = NULL
-    cdef Total few[64]
-    cdef char small[8192 + 64]
+    cdef Block* memory
     cdef char scalars[1024]
-    cdef Py_ssize_t elements, parts
-    cdef int threads, k
-    cdef mx_shares shares
+    cdef Py_ssize_t elements
+    cdef int threads
     if map_.n_scalars > 128:
         raise MemoryError("the formula of a reduction has too many scalars")
     map_.fill_scalars(params, scalars)
@@ -507,59 +487,14 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
     if job.tasks * job.chunks < threads:
         threads = <int>(job.tasks * job.chunks)
     job.room = 0 if job.direct and job.reduced.contiguous else job.stride * map_.n_registers
-    if elements < job.block:
-        job.stride = (elements * map_.itemsize + 63) & ~63
-        job.room = job.stride * map_.n_registers
     if job.columns:
         if not job.side_by_side:
             job.room = max(job.room, (job.width * itemsize_of(job.vtype) + 63) & ~63)
         job.room += (job.width * sizeof(Total) + 63) & ~63
-    job.scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
-    fill_scratch(small, sizeof(small))
-    if job.room * threads > 8192:
-        memory = block_new(job.room * threads)
-        job.scratch = memory.data
-    job.totals = few
-    if job.chunks > 1 and job.n_kept * job.chunks > 64:
-        partial = block_new(job.n_kept * job.chunks * sizeof(Total))
-        job.totals = <Total*>partial.data
-    parts = job.tasks * job.chunks
-    share_out(&shares, parts, threads, elements * itemsize_of(source.dtype))
-    if threads == 1 and elements < ALONE:
-        do_parts(map_, &job, &shares, 0)
-    elif threads == 1:
-        with nogil:
-            do_parts(map_, &job, &shares, 0)
-    else:
-        for k in prange(threads, nogil=True, schedule="static", chunksize=1, num_threads=threads):
-            do_parts(map_, &job, &shares, k)
+    memory = block_new(job.room * threads + (job.n_kept * job.chunks * sizeof(Total) if job.chunks > 1 else 0))
+    job.scratch, job.totals = memory.data, <Total*>(memory.data + job.room * threads)
+    run_tasks(<task_function>do_part, <void*>map_, &job, job.tasks * job.chunks, threads, elements * itemsize_of(source.dtype))
     if job.chunks > 1:
         join_parts(&job)
-    if partial != NULL:
-        block_release(partial)
-    if memory != NULL:
-        block_release(memory)
+    block_release(memory)
     return 0
-
-
-cdef void store_totals(char* results, int ctype, Py_ssize_t first, const Total* totals, Py_ssize_t n) noexcept nogil:
-    """Write accumulators as values of the compute type."""
-    cdef Py_ssize_t k
-    if ctype == 0:
-        for k in range(n):
-            (<float*>results)[first + k] = <float>totals[k].d
-    elif ctype == 1:
-        for k in range(n):
-            (<double*>results)[first + k] = totals[k].d
-    elif ctype == 3:
-        for k in range(n):
-            (<unsigned char*>results)[first + k] = <unsigned char>totals[k].i
-    elif ctype == 4:
-        for k in range(n):
-            (<int*>results)[first + k] = <int>totals[k].i
-    elif ctype == 5:
-        for k in range(n):
-            (<signed char*>results)[first + k] = <signed char>totals[k].i
-    else:
-        for k in range(n):
-            (<long long*>results)[first + k] = totals[k].i

@@ -1,6 +1,10 @@
 """The threads that work together: how many, how much work is worth them, that each has a core of its own, and where they begin."""
 import os
 
+from cython.parallel cimport prange
+
+from mxop._kernels.machine cimport GIL_BYTES, TASKS_A_THREAD
+
 from mxop.support.errors import OpValueError
 from mxop.support.limits import setting
 
@@ -133,6 +137,57 @@ cdef void share_out(mx_shares* shares, Py_ssize_t tasks, int threads, Py_ssize_t
     if tasks > 1 and not is_small(nbytes):
         back = _backwards = not _backwards
     mx_share_out(shares, tasks, threads, back, 0 < nbytes < OWN * PARALLEL_BYTES)
+
+
+cdef void run_tasks(task_function do, void* kernel, void* run, Py_ssize_t tasks, int threads, Py_ssize_t nbytes) noexcept:
+    """Do as :func:`share_tasks`; other threads of Python run meanwhile, unless that takes as long as to wake them."""
+    if threads == 1 and 0 < nbytes < GIL_BYTES:
+        share_tasks(do, kernel, run, tasks, 1, nbytes)
+        return
+    with nogil:
+        share_tasks(do, kernel, run, tasks, threads, nbytes)
+
+
+cdef void share_tasks(task_function do, void* kernel, void* run, Py_ssize_t tasks, int threads, Py_ssize_t nbytes) noexcept nogil:
+    """Call ``do(kernel, run, task, thread)`` for each task, on so many threads; see :func:`share_out`."""
+    cdef mx_shares shares
+    cdef int k
+    if tasks == 1:
+        do(kernel, run, 0, 0)
+        return
+    share_out(&shares, tasks, threads, nbytes)
+    if threads == 1:
+        run_share(do, kernel, run, &shares, 0)
+        return
+    for k in prange(threads, schedule="static", chunksize=1, num_threads=threads):
+        run_share(do, kernel, run, &shares, k)
+
+
+cdef struct Parts:
+    part_function do
+    void* kernel
+    void* run
+    Py_ssize_t n, parts
+
+
+cdef void run_part(Parts* p, void* unused, Py_ssize_t t, int thread) noexcept nogil:
+    p.do(p.kernel, p.run, t * p.n // p.parts, (t + 1) * p.n // p.parts, thread)
+
+
+cdef void share_parts(part_function do, void* kernel, void* run, Py_ssize_t n, int threads, Py_ssize_t nbytes) noexcept nogil:
+    """Call ``do(kernel, run, begin, end, thread)`` for some parts of `n` things, for all of them where there is one thread."""
+    cdef Parts p
+    p.do, p.kernel, p.run, p.n = do, kernel, run, n
+    p.parts = min(n, <Py_ssize_t>threads * TASKS_A_THREAD) if threads > 1 else 1
+    share_tasks(<task_function>run_part, &p, NULL, p.parts, threads, nbytes)
+
+
+cdef void run_share(task_function do, void* kernel, void* run, mx_shares* shares, int thread) noexcept nogil:
+    """Do the tasks of one thread."""
+    cdef Py_ssize_t t = mx_next_task(shares, thread)
+    while t >= 0:
+        do(kernel, run, t, thread)
+        t = mx_next_task(shares, thread)
 
 
 def _after_fork():

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
 from .draws import DRAWS, keys_of
-from .expr import CALL, CONST, INPUT, PARAM, Expr, param, substitute, walk
+from .expr import CALL, CONST, INPUT, PARAM, Expr, input_, param, substitute, walk
 from .primitives import TABLE
 
 MAX_OPERANDS = 3
@@ -44,7 +44,7 @@ def idioms() -> list[Tree]:
         ("sub", "x", ("mul", "s", ("div", "x", ("add", ("sqrt", "x"), "s")))),
         ("add", ("mul", ("div", ("sub", "x", "s"), "s"), "x"), "x"),  # normalization, scale and shift
         ("add", ("mul", ("mul", "s", ("sub", "x", "s")), "x"), "x"),
-        ("add", ("mul", ("sub", "x", "s"), "s"), "s"),
+        ("add", ("mul", "s", ("sub", "x", "s")), "s"),
         ("exp", ("sub", "x", "s")),  # softmax
         ("exp", ("sub", "x", "x")),
         ("where", ("isnan", "x"), "s", "x"),  # sums without NaN
@@ -134,21 +134,9 @@ class Program:
     n_outputs: int
     n_registers: int = 0
     keys: frozenset[int] = frozenset()  # inputs that are keys of random numbers
+    values: frozenset[int] = frozenset()  # inputs that are read as scalars
+    roots: tuple[Expr, ...] = ()  # the formulas
     steps: list[Step] = field(default_factory=list)
-
-    def with_values(self, inputs: Set[int], available: Callable[[str], bool]) -> Program | None:
-        """Return a program that reads some of these inputs as scalars; None if no instruction does."""
-        inputs = inputs & {r for step in self.steps for r in step.srcs}
-        while inputs:
-            values = {k: ValueOf(k) for k in inputs}
-            steps = [
-                s if inputs.issuperset(s.srcs) else _rewritten(s, values, available) or s for s in self.steps
-            ]  # no instruction has only scalar operands
-            needed = inputs & {r for step in steps for r in step.srcs}  # read as arrays by some steps
-            if not needed:
-                return replace(self, steps=_joined(steps, self.n_inputs + self.n_outputs, available))
-            inputs = inputs - needed
-        return None
 
     def __str__(self) -> str:
         def register(r: int) -> str:
@@ -162,45 +150,6 @@ class Program:
             operands = [register(r) for r in s.srcs] + [str(v) for v in s.scalars]
             lines.append(f"{register(s.dst):>5} = {s.name:<32} {', '.join(operands)}")
         return "\n".join(lines)
-
-
-def _rewritten(step: Step, given: Mapping[int, Step | ValueOf], available: Callable[[str], bool]) -> Step | None:
-    """Return a step that computes some registers itself, or reads them as scalars; None if no such instruction exists."""
-    srcs: list[int] = []
-    scalars: list = []
-
-    def name_of(step: Step) -> str:
-        def operand(found: re.Match) -> str:
-            kind, k = found[1], int(found[2])
-            value = step.scalars[k] if kind == "s" else given.get(step.srcs[k])
-            if isinstance(value, Step):
-                return name_of(value)
-            if kind == "s" or value is not None:
-                scalars.append(value)
-                return f"s{len(scalars) - 1}"
-            if step.srcs[k] not in srcs:
-                srcs.append(step.srcs[k])
-            return f"x{srcs.index(step.srcs[k])}"
-
-        return re.sub(r"\b([xs])(\d+)\b", operand, step.name)
-
-    name = name_of(step)
-    return Step(name, step.dst, tuple(srcs), tuple(scalars)) if available(name) else None
-
-
-def _joined(steps: list[Step], first: int, available: Callable[[str], bool]) -> list[Step]:
-    """Return steps in which each computes the previous one's result, if only it reads that; registers start at `first`."""
-    uses = Counter(r for step in steps for r in step.srcs)
-    found: list[Step] = []
-    for step in steps:
-        last = found[-1] if found else step
-        both = None
-        if last.dst >= first and last.dst in step.srcs and uses[last.dst] == 1:
-            both = _rewritten(step, {last.dst: last}, available)
-        if both is not None:
-            found.pop()
-        found.append(both or step)
-    return found
 
 
 def instruction_name(node: Expr, inside: Callable[[Expr], bool], merge: bool) -> tuple[str, list[Expr], list[Expr]]:
@@ -240,7 +189,11 @@ def _written(n: Expr, inside: Callable[[Expr], bool], merge: bool, operands: lis
 
 
 def compile_program(
-    roots: Sequence[Expr], n_inputs: int, available: Callable[[str], bool], real: bool = False
+    roots: Sequence[Expr],
+    n_inputs: int,
+    available: Callable[[str], bool],
+    real: bool = False,
+    values: frozenset[int] = frozenset(),
 ) -> Program:
     """Return a program for `roots`: they are covered with instructions, and values get registers.
 
@@ -252,30 +205,38 @@ def compile_program(
         Returns whether an instruction exists for the compute type, by its name.
     real : bool
         Whether the compute type is float32 or float64; then formulas of parameters only are evaluated once.
+    values : set of int
+        Inputs that are the same for many elements: they are scalars, and formulas of such only are evaluated once.
 
     Raises
     ------
     KeyError
         If a primitive does not exist for the compute type.
     """
+    formulas = tuple(roots)
+    values &= {n.label for n in walk(roots) if n.kind == INPUT}
+    if values:
+        roots = substitute(roots, {input_(k): param(ValueOf(k)) for k in values})  # type: ignore[arg-type]
     if real:
         roots = _with_scalars(roots)
     uses = Counter(a.uid for n in walk(roots) for a in n.args)
     uses.update(r.uid for r in roots)
     tiles = _tiles(roots, uses, available)
-    return _allocated(roots, tiles, n_inputs)
+    return replace(_allocated(roots, tiles, n_inputs), values=values, roots=formulas)
 
 
 def _with_scalars(roots: Sequence[Expr]) -> Sequence[Expr]:
     """Return formulas in which each formula of parameters only is a parameter, whose label is a :class:`Number`."""
     made: dict[Expr, Expr] = {}
-    numbers: set[int] = set()
+    numbers: dict[int, set[bool]] = {}  # what each is made of: values of inputs, other parameters
     for n in walk(roots):
         if n.kind in (PARAM, CONST):
-            numbers.add(n.uid)
+            numbers[n.uid] = {isinstance(n.label, ValueOf)} if n.kind == PARAM else set()
         elif n.label in SCALAR_OPS and n.args and all(a.uid in numbers for a in n.args) and len(_below(n)) <= MAX_PARTS:
-            numbers.add(n.uid)
-            made[n] = param(Number(n))  # type: ignore[arg-type]
+            parts = set().union(*(numbers[a.uid] for a in n.args))
+            if len(parts) <= 1:
+                numbers[n.uid] = parts
+                made[n] = param(Number(n))  # type: ignore[arg-type]
     return substitute(roots, made) if made else roots
 
 

@@ -18,8 +18,8 @@ from .formulas import seeks_equals, specialised
 from .infer import Known
 from .ir import NO_ATTRS, Entry, Graph, Node
 from .recompute import calls_of
-from .regions import convex_regions, in_order
-from .rewrite import Moved, rebuilt
+from .regions import convex_regions
+from .rewrite import Moved, merged
 
 MAX_INPUTS, MAX_OUTPUTS, MAX_INSTRUCTIONS = 12, 8, 64
 
@@ -98,19 +98,7 @@ def fuse(graph: Graph, known: Known, phase: Callable[[Node], int] = lambda node:
     units = [members for region in regions for members in _chunks(region, readers, pieces)]
     if not units:
         return graph
-    alone = {unit for unit in units if len(unit) == 1}
-    moved: Moved = {}
-    for unit in in_order(graph, units):
-        if len(unit) > 1 or unit in alone:
-            _merge(unit, outside(unit, readers), pieces, moved, known)
-            continue
-        (node,) = unit
-        new = rebuilt(node, moved)
-        if new is not node:
-            known.copy(node, new)
-            for k in range(new.n_outputs):
-                moved[node, k] = (new, k)
-    return Graph(moved.get(e, e) for e in graph.outputs)
+    return merged(graph, units, lambda unit, moved: _merge(unit, outside(unit, readers), pieces, moved, known), known)
 
 
 def readers_of(graph: Graph) -> Counter:

@@ -13,7 +13,7 @@ from itertools import accumulate
 from ..support import dtypes
 from .infer import Known
 from .ir import Entry, Graph, Node
-from .rewrite import Moved, rebuilt
+from .rewrite import with_copies
 from .traits import elements_read, is_plain_view, is_pure, states_of
 
 #: Most segments that are considered.
@@ -71,15 +71,7 @@ def _with_copies(
     for node in reversed(forward):
         if node in needed:
             needed.update(source for source, _ in elements_read(node) if source in again)
-    moved: Moved = {}
-    for node in [*(n for n in forward if n in needed), *backward]:
-        new = rebuilt(node, moved)
-        if node in needed:
-            new = new.replaced(name=f"{node.name}_again")
-        if new is not node:
-            known.copy(node, new)
-            moved.update({(node, k): (new, k) for k in range(node.n_outputs)})
-    return Graph([*graph.outputs[:n_forward], *(moved.get(e, e) for e in graph.outputs[n_forward:])])
+    return with_copies(graph, n_forward, needed, set(), known)
 
 
 class _Segments:

@@ -238,7 +238,7 @@ def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int], nu
         given = [_turned(a, shape, op.turn) for a, shape in zip((*inputs, *results), op.seen, strict=True)]
         arrays = [_of_shape(a, shape) for a, shape in zip(given, op.shapes, strict=True)]
         if outputs[0]._gpu is None:
-            return core.prepare_strip(op.rows, op.locals_, op.stages, arrays, bool(op.turn.order), numbers)
+            return core.prepare_row_kernel(op.rows, op.locals_, op.stages, arrays, bool(op.turn.order), numbers)
         from .._gpu import strips
 
         return strips.prepared(op.rows, op.locals_, op.stages, arrays)

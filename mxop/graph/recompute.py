@@ -17,7 +17,7 @@ from ..support import dtypes
 from .formulas import seeks_equals
 from .infer import Known
 from .ir import Entry, Graph, Node
-from .rewrite import Moved, rebuilt
+from .rewrite import Moved, rebuilt, with_copies
 from .traits import elements_read, states_of
 
 #: Most calls of primitives that are recomputed in backward.
@@ -50,15 +50,13 @@ def recompute(graph: Graph, n_forward: int, known: Known) -> Graph:
     states = states_of(graph)
     again = [node for node in forward if not any(n in states for n, _ in node.inputs)]  # states may change
     costs = _costs(again, kept, set(elementwise_only), known)
-    copies = _copies(forward, set(elementwise_only) - kept, kept, costs, known)
-    moved: Moved = dict(copies)
-    for node in backward:
-        new = rebuilt(node, moved)
-        if new is not node:
-            known.copy(node, new)
-            for k in range(node.n_outputs):
-                moved[node, k] = (new, k)
-    return Graph([*heads, *(e if e in copies else moved.get(e, e) for e in graph.outputs[n_forward:])])
+    wanted = set(elementwise_only) - kept
+    needed = {node for node, _ in wanted if node in costs}
+    for node in reversed(forward):
+        if node in needed:
+            inputs = [e for e in node.inputs if e not in kept and not _is_small(e, node, known)]
+            needed.update(n for n, _ in inputs if n in costs)
+    return with_copies(graph, n_forward, needed, kept, known)
 
 
 def recompute_per_region(
@@ -184,22 +182,3 @@ def weight(roots: tuple[Expr, ...]) -> tuple[int, bool]:
     """Return the number of calls of primitives in formulas, and whether a costly one is among them."""
     calls = [n for n in walk(roots) if n.args]
     return len(calls), any(TABLE[n.label].costly for n in calls)
-
-
-def _copies(forward: list[Node], wanted: set[Entry], kept: set[Entry], costs: dict[Node, int], known: Known) -> Moved:
-    """Return replacements for the wanted entries: copies of their nodes, and of the nodes that these need."""
-    needed = {node for node, _ in wanted if node in costs}
-    for node in reversed(forward):
-        if node in needed:
-            needed.update(
-                e[0] for e in node.inputs if e[0] in costs and e not in kept and not _is_small(e, node, known)
-            )
-    copies: Moved = {}
-    for node in forward:
-        if node in needed:
-            new = node.replaced(tuple(copies.get(e, e) for e in node.inputs), name=f"{node.name}_again")
-            known.copy(node, new)
-            for k in range(node.n_outputs):
-                if (node, k) not in kept:
-                    copies[node, k] = (new, k)
-    return copies

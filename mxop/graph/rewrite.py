@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence, Set
 
 from ..support.errors import OpValueError
 from .infer import Known
 from .ir import Entry, Graph, Node, describe, topological
+from .regions import Unit, in_order
 
 Moved = dict[Entry, Entry]
 
@@ -78,6 +79,42 @@ def rebuilt(node: Node, moved: Moved, controls: dict[Node, Node] | None = None) 
 def _moved_node(node: Node, moved: Moved, controls: dict[Node, Node]) -> Node:
     places = [moved[node, k][0] for k in range(node.n_outputs) if (node, k) in moved]
     return controls.get(node) or next((n for n in places if n is not node), node)
+
+
+def follow(node: Node, moved: Moved, known: Known) -> None:
+    """Rebuild a node if its inputs were replaced, and add its outputs to `moved`."""
+    new = rebuilt(node, moved)
+    if new is not node:
+        known.copy(node, new)
+        moved.update({(node, k): (new, k) for k in range(node.n_outputs)})
+
+
+def merged(graph: Graph, units: Sequence[Unit], merge: Callable[[Unit, Moved], None], known: Known) -> Graph:
+    """Return a graph in which each unit is one node: ``merge(unit, moved)`` makes it and adds the unit's results to `moved`."""
+    ids = {id(unit) for unit in units}
+    moved: Moved = {}
+    for unit in in_order(graph, units):
+        if id(unit) in ids:
+            merge(unit, moved)
+        else:
+            follow(unit[0], moved, known)
+    return Graph(moved.get(e, e) for e in graph.outputs)
+
+
+def with_copies(graph: Graph, n_forward: int, again: Set[Node], kept: Set[Entry], known: Known) -> Graph:
+    """Return a graph whose backward nodes read copies of the forward nodes in `again`, but the originals' entries in `kept`."""
+    forward = Graph(graph.outputs[:n_forward]).nodes
+    is_forward = set(forward)
+    moved: Moved = {}
+    for node in forward:
+        if node in again:
+            new = rebuilt(node, moved).replaced(name=f"{node.name}_again")
+            known.copy(node, new)
+            moved.update({(node, k): (new, k) for k in range(node.n_outputs) if (node, k) not in kept})
+    for node in graph.nodes:
+        if node not in is_forward:
+            follow(node, moved, known)
+    return Graph([*graph.outputs[:n_forward], *(moved.get(e, e) for e in graph.outputs[n_forward:])])
 
 
 def adopt(entries: Iterable[Entry], node: Node, known: Known) -> list[Entry]:

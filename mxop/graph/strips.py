@@ -20,8 +20,8 @@ from ..support import dtypes
 from .infer import Known
 from .ir import Graph, Node
 from .recompute import recompute_per_region
-from .regions import convex_regions, in_order
-from .rewrite import Moved, rebuilt
+from .regions import Unit, convex_regions
+from .rewrite import Moved, merged
 from .rowwise import IDENTITY, LONGEST_ROW, Read, Shape, Step, Turn, reduces_rows, step_of
 from .stages import Writer
 from .traits import states_of
@@ -60,22 +60,14 @@ def strips(
     if not units:
         return graph
     readers = _readers(graph, units, steps)
-    moved: Moved = {}
-    for unit in in_order(graph, units):
-        if len(unit) > 1:
-            Writer(unit, steps, kind[unit[0]][0], readers, known, turn).write(moved)
-            continue
-        new = rebuilt(unit[0], moved)
-        if new is not unit[0]:
-            known.copy(unit[0], new)
-            for k in range(new.n_outputs):
-                moved[unit[0], k] = (new, k)
-    return Graph(moved.get(e, e) for e in graph.outputs)
+
+    def write(unit: Unit, moved: Moved) -> None:
+        Writer(tuple(unit), steps, kind[unit[0]][0], readers, known, turn).write(moved)
+
+    return merged(graph, units, write, known)
 
 
-def _analyzed(
-    graph: Graph, known: Known, phase: Phase, turn: Turn
-) -> tuple[Steps, dict[Node, Any], list[tuple[Node, ...]]]:
+def _analyzed(graph: Graph, known: Known, phase: Phase, turn: Turn) -> tuple[Steps, dict[Node, Any], list[list[Node]]]:
     """Return the row step of each node, its kind (rows, type, phase), and the regions of nodes of one kind."""
     states = states_of(graph)
     steps: Steps = {}
@@ -91,15 +83,12 @@ def _analyzed(
     return steps, kind, _with_columns(graph, regions, steps, kind)
 
 
-def _with_columns(
-    graph: Graph, units: list[tuple[Node, ...]], steps: Steps, kind: dict[Node, Any]
-) -> list[tuple[Node, ...]]:
+def _with_columns(graph: Graph, units: list[list[Node]], steps: Steps, kind: dict[Node, Any]) -> list[list[Node]]:
     """Add sums over columns to the region that computes their operand, if it has a row reduction, or else no other reader.
 
     Reading a stored operand again costs little, and a formula can overwrite its operand, which a row kernel cannot.
     """
-    found = [list(unit) for unit in units]
-    unit_of = {node: unit for unit in found for node in unit}
+    unit_of = {node: unit for unit in units for node in unit}
     others = set(graph.outputs)  # entries with readers in other regions that are no column sums
     for node in graph.nodes:
         if node not in steps or not steps[node].columns:
@@ -112,15 +101,14 @@ def _with_columns(
                 continue
             if entry not in others or any(steps[n].combine and not steps[n].columns for n in unit):
                 unit.append(node)
-    place = {node: i for i, node in enumerate(graph.nodes)}
-    return [tuple(sorted(unit, key=place.__getitem__)) for unit in found]
+    return units
 
 
 def _with_siblings(
-    graph: Graph, units: list[tuple[Node, ...]], steps: Steps, kind: dict[Node, Any]
+    graph: Graph, units: list[list[Node]], steps: Steps, kind: dict[Node, Any]
 ) -> list[tuple[Node, ...]]:
     """Add reductions that are in no region to those, or to regions, that read the same array."""
-    members = {node: together for together in map(list, units) for node in together}
+    members = {node: unit for unit in units for node in unit}
     joined = set(members)
     readers: dict[Node, list[Node]] = {}
     for node in graph.nodes:
@@ -205,7 +193,7 @@ def _without_ones(row: Shape) -> Shape:
     return next((row[i:] for i, d in enumerate(row) if d != 1), ())
 
 
-def _without_reshapes(region: list[Node], steps: Steps) -> tuple[Node, ...]:
+def _without_reshapes(region: list[Node], steps: Steps) -> list[Node]:
     """Return a region without the reshapes at its ends, which cost nothing outside of it."""
     inside: dict[Node, None] = {}
     for node in region:
@@ -217,4 +205,4 @@ def _without_reshapes(region: list[Node], steps: Steps) -> tuple[Node, ...]:
             del inside[node]
         else:
             wanted.update(n for n, _ in node.inputs)
-    return tuple(inside)
+    return list(inside)

@@ -131,30 +131,30 @@ static void mx_fetch_eight(const char *x, ptrdiff_t step, ptrdiff_t bytes)
 {
     for (int row = 0; row < 8; row++, x += step) mx_prefetch_first(x + MX_FETCHED_ROW, bytes);
 }
-#define MX_EIGHT_OF(A, TERM, from, to)                                                                                  \
+#define MX_EIGHT_OF(T, A, TERM, from, to)                                                                               \
     MX_IVDEP                                                                                                            \
     for (ptrdiff_t j = from; j < to; j++) {                                                                             \
         A t = total[j];                                                                                                 \
-        TERM(0) TERM(1) TERM(2) TERM(3) TERM(4) TERM(5) TERM(6) TERM(7)                                                 \
+        TERM(T, A, 0) TERM(T, A, 1) TERM(T, A, 2) TERM(T, A, 3) TERM(T, A, 4) TERM(T, A, 5) TERM(T, A, 6) TERM(T, A, 7) \
         total[j] = t;                                                                                                   \
     }
 #define MX_EIGHT(T, A, TERM)                                                                                            \
     ptrdiff_t first = 0;                                                                                                \
     for (; first + MX_PART <= width; first += MX_PART) {                                                                \
         if (far) mx_fetch_eight((const char *)((const T *)x + first), step, MX_PART * sizeof(T));                       \
-        MX_EIGHT_OF(A, TERM, first, first + MX_PART)                                                                    \
+        MX_EIGHT_OF(T, A, TERM, first, first + MX_PART)                                                                 \
     }                                                                                                                   \
-    MX_EIGHT_OF(A, TERM, first, width)
-#define MX_ONE(A, TERM)                                                                                                 \
+    MX_EIGHT_OF(T, A, TERM, first, width)
+#define MX_ONE(T, A, TERM)                                                                                              \
     MX_IVDEP                                                                                                            \
     for (ptrdiff_t j = 0; j < width; j++) {                                                                             \
         A t = total[j];                                                                                                 \
-        TERM(0)                                                                                                         \
+        TERM(T, A, 0)                                                                                                   \
         total[j] = t;                                                                                                   \
     }
 #define MX_EACH_ROW(T, A, TERM)                                                                                         \
     for (; r + 8 <= rows; r += 8, x = (const char *)x + 8 * step) { MX_EIGHT(T, A, TERM) }                              \
-    for (; r < rows; r++, x = (const char *)x + step) { MX_ONE(A, TERM) }
+    for (; r < rows; r++, x = (const char *)x + step) { MX_ONE(T, A, TERM) }
 #define MX_AT(T, k) ((const T *)((const char *)x + k * step))[j]
 
 /* Extremes of eight rows are found in the type of the elements, before they meet accumulators of another; see mx_larger. */
@@ -189,36 +189,18 @@ enum { MX_PART_OF_EXTREMES = 256 };
     static void mx_gather_##T(int combine, void *totals, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width)\
     {                                                                                                                   \
         A *MX_RESTRICT total = (A *)totals;                                                                             \
-        if (sizeof(T) == 4 && sizeof(A) == 8 && (A)0.5 != 0 &&                                                          \
-            mx_gather_narrow(combine, (double *)totals, (const char *)x, rows, step, width))                            \
-            return;                                                                                                     \
         const int far = rows * step > MX_CACHED;                                                                        \
         ptrdiff_t r = 0;                                                                                                \
-        if (combine == MX_ADD) { MX_EACH_ROW(T, A, MX_PLUS_##T) }                                                       \
-        else if (combine == MX_MUL) { MX_EACH_ROW(T, A, MX_TIMES_##T) }                                                 \
-        else if (combine == MX_HYPOT) { MX_EACH_ROW(T, A, MX_SQUARE_##T) }                                              \
+        if (combine == MX_ADD) { MX_EACH_ROW(T, A, MX_PLUS) }                                                           \
+        else if (combine == MX_MUL) { MX_EACH_ROW(T, A, MX_TIMES) }                                                     \
+        else if (combine == MX_HYPOT) { MX_EACH_ROW(T, A, MX_SQUARE) }                                                  \
         else if (combine == MX_MAX) { MX_EXTREME_COLUMNS(T, A, LARGER) }                                                \
         else { MX_EXTREME_COLUMNS(T, A, SMALLER) }                                                                      \
     }
 
-#define MX_PLUS_float(k) t += (double)MX_AT(float, k);
-#define MX_TIMES_float(k) t *= (double)MX_AT(float, k);
-#define MX_SQUARE_float(k) t += (double)MX_AT(float, k) * (double)MX_AT(float, k);
-#define MX_PLUS_double(k) t += MX_AT(double, k);
-#define MX_TIMES_double(k) t *= MX_AT(double, k);
-#define MX_SQUARE_double(k) t += MX_AT(double, k) * MX_AT(double, k);
-#define MX_PLUS_uint8_t(k) t += MX_AT(uint8_t, k);
-#define MX_TIMES_uint8_t(k) t *= MX_AT(uint8_t, k);
-#define MX_SQUARE_uint8_t(k)
-#define MX_PLUS_int8_t(k) t += MX_AT(int8_t, k);
-#define MX_TIMES_int8_t(k) t *= MX_AT(int8_t, k);
-#define MX_SQUARE_int8_t(k)
-#define MX_PLUS_int32_t(k) t += MX_AT(int32_t, k);
-#define MX_TIMES_int32_t(k) t *= MX_AT(int32_t, k);
-#define MX_SQUARE_int32_t(k)
-#define MX_PLUS_int64_t(k) t += MX_AT(int64_t, k);
-#define MX_TIMES_int64_t(k) t *= MX_AT(int64_t, k);
-#define MX_SQUARE_int64_t(k)
+#define MX_PLUS(T, A, k) t += (A)MX_AT(T, k);
+#define MX_TIMES(T, A, k) t *= (A)MX_AT(T, k);
+#define MX_SQUARE(T, A, k) t += (A)MX_AT(T, k) * (A)MX_AT(T, k);
 #define MX_GREATER(a, v) ((v) > (a) ? (v) : (a))
 #define MX_LESS(a, v) ((v) < (a) ? (v) : (a))
 
@@ -401,31 +383,23 @@ MX_FIRST_EQUAL(int64_t, 4, __m256i, _mm256_set1_epi64x, MX_LOAD_WHOLE, _mm256_cm
         for (; i < n; i++) most = x[i] BEYOND most ? x[i] : most;                                                       \
         return most;                                                                                                    \
     }
-MX_WHOLE_EXTREME(mx_most_uint8_t, uint8_t, >)
-MX_WHOLE_EXTREME(mx_least_uint8_t, uint8_t, <)
-MX_WHOLE_EXTREME(mx_most_int8_t, int8_t, >)
-MX_WHOLE_EXTREME(mx_least_int8_t, int8_t, <)
-MX_WHOLE_EXTREME(mx_most_int32_t, int32_t, >)
-MX_WHOLE_EXTREME(mx_least_int32_t, int32_t, <)
-MX_WHOLE_EXTREME(mx_most_int64_t, int64_t, >)
-MX_WHOLE_EXTREME(mx_least_int64_t, int64_t, <)
-
 #define mx_max_float mx_max_f32
 #define mx_min_float mx_min_f32
 #define mx_max_double mx_max_f64
 #define mx_min_double mx_min_f64
 MX_FOLD_REAL(float)
 MX_FOLD_REAL(double)
-MX_FOLD_WHOLE(uint8_t)
-MX_FOLD_WHOLE(int8_t)
-MX_FOLD_WHOLE(int32_t)
-MX_FOLD_WHOLE(int64_t)
 MX_GATHER(float, double, mx_larger, mx_smaller)
 MX_GATHER(double, double, mx_larger, mx_smaller)
-MX_GATHER(uint8_t, int64_t, MX_GREATER, MX_LESS)
-MX_GATHER(int8_t, int64_t, MX_GREATER, MX_LESS)
-MX_GATHER(int32_t, int64_t, MX_GREATER, MX_LESS)
-MX_GATHER(int64_t, int64_t, MX_GREATER, MX_LESS)
+#define MX_WHOLE(T)                                                                                                     \
+    MX_WHOLE_EXTREME(mx_most_##T, T, >)                                                                                 \
+    MX_WHOLE_EXTREME(mx_least_##T, T, <)                                                                                \
+    MX_FOLD_WHOLE(T)                                                                                                    \
+    MX_GATHER(T, int64_t, MX_GREATER, MX_LESS)
+MX_WHOLE(uint8_t)
+MX_WHOLE(int8_t)
+MX_WHOLE(int32_t)
+MX_WHOLE(int64_t)
 MX_FIND(float, int32_t, mx_max_f32, mx_min_f32, MX_PLACE_QUICK)
 MX_FIND(double, int64_t, mx_max_f64, mx_min_f64, MX_PLACE_QUICK)
 MX_FIND(uint8_t, int32_t, mx_most_uint8_t, mx_least_uint8_t, MX_PLACE_EQUAL)

@@ -11,8 +11,6 @@
 
 /* Elements from which on a row takes so long that joining its lanes does not count. */
 enum { MX_FOLD_SHORT = 512 };
-/* Columns that are few enough to be added up in registers. */
-enum { MX_NARROW_WIDTH = 64 };
 
 #if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__GNUC__)
 
@@ -112,57 +110,7 @@ static ptrdiff_t mx_fold_short_rows(int combine, double *total, const char *x, p
     return r;
 }
 
-/* Narrow columns: accumulators stay in registers for all rows, and the last lanes of a row are masked. */
-#define MX_NARROW_COLUMNS(name, V, BEGIN, JOIN, END)                                                                    \
-    static void name(double *total, const char *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width)                     \
-    {                                                                                                                   \
-        for (ptrdiff_t j = 0; j < width; j += 32) {                                                                     \
-            const uint32_t lanes = width - j < 32 ? (1u << (width - j)) - 1 : ~0u;                                      \
-            V sums[4];                                                                                                  \
-            MX_UNROLLED for (int k = 0; k < 4; k++) sums[k] = BEGIN;                                                    \
-            for (ptrdiff_t r = 0; r < rows; r++) {                                                                      \
-                mx_prefetch_first(x + r * step + MX_FETCHED, 128);                                                      \
-                MX_UNROLLED for (int k = 0; k < 4; k++) {                                                               \
-                    const __mmask8 mask = (__mmask8)(lanes >> 8 * k);                                                   \
-                    const __m256 v = _mm256_maskz_loadu_ps(mask, (const float *)(x + r * step) + j + 8 * k);            \
-                    JOIN                                                                                                \
-                }                                                                                                       \
-            }                                                                                                           \
-            MX_UNROLLED for (int k = 0; k < 4; k++) {                                                                   \
-                const __mmask8 mask = (__mmask8)(lanes >> 8 * k);                                                       \
-                const __m512d before = _mm512_maskz_loadu_pd(mask, total + j + 8 * k);                                  \
-                _mm512_mask_storeu_pd(total + j + 8 * k, mask, END);                                                    \
-            }                                                                                                           \
-        }                                                                                                               \
-    }
-/* Sums begin with what is there, as they do for wider columns; extremes meet it in the end.  NaN wins, and stays. */
-#define MX_NARROW_EXTREME(name, least, BEYOND)                                                                          \
-    MX_NARROW_COLUMNS(name, __m256, _mm256_set1_ps(least),                                                              \
-                      const __mmask8 better = _mm256_cmp_ps_mask(v, sums[k], BEYOND) | _mm256_cmp_ps_mask(v, v, _CMP_UNORD_Q); \
-                      sums[k] = _mm256_mask_mov_ps(sums[k], better, v);,                                                \
-                      _mm512_mask_mov_pd(before, _mm512_cmp_pd_mask(_mm512_cvtps_pd(sums[k]), before, BEYOND)           \
-                                         | _mm512_cmp_pd_mask(_mm512_cvtps_pd(sums[k]), _mm512_cvtps_pd(sums[k]), _CMP_UNORD_Q), \
-                                         _mm512_cvtps_pd(sums[k])))
-MX_NARROW_COLUMNS(mx_narrow_sums, __m512d, _mm512_maskz_loadu_pd((__mmask8)(lanes >> 8 * k), total + j + 8 * k),
-                  sums[k] = _mm512_add_pd(sums[k], _mm512_cvtps_pd(v));, ((void)before, sums[k]))
-MX_NARROW_EXTREME(mx_narrow_most, -INFINITY, _CMP_GT_OQ)
-MX_NARROW_EXTREME(mx_narrow_least, INFINITY, _CMP_LT_OQ)
-
-/* Combine columns with accumulators, if that is done here. */
-static int mx_gather_narrow(int combine, double *total, const char *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width)
-{
-    if (width > MX_NARROW_WIDTH || combine == MX_MUL || combine == MX_HYPOT) return 0;
-    (combine == MX_ADD ? mx_narrow_sums : combine == MX_MAX ? mx_narrow_most : mx_narrow_least)(total, x, rows, step, width);
-    return 1;
-}
-
 #else
-static int mx_gather_narrow(int combine, double *total, const char *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width)
-{
-    (void)combine, (void)total, (void)x, (void)rows, (void)step, (void)width;
-    return 0;
-}
-
 static ptrdiff_t mx_fold_short_rows(int combine, double *total, const char *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t n,
                                     ptrdiff_t block)
 {
