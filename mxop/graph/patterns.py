@@ -45,7 +45,7 @@ class _Ready(plans.Prepared):
         bound = dict(zip(pattern.variables, inputs, strict=True))
         bound |= {h: a for h, a in zip(lowered.heads, heads, strict=True) if h is not None}
         phases = pattern.phases([Result(None, a) for a in (*self.results, *self.grads)])
-        buffers = Buffers(table, next(iter([*inputs, *self.results]), None))
+        buffers = Buffers(table, core.device_of(plan.place))
         named = NamedNodes(pattern.graph, plan.known)
         schedules, memory = build(phases, plan.known, bound, buffers, pattern.shares, named)
         self.buffers, self.carried = buffers.sizes, memory.carried()

@@ -26,8 +26,8 @@ _NAMES = ("Executor.forward", "Executor.backward")  # names of the schedules in 
 class Arena:
     """Buffers that the schedules of an executor share, which never run at the same time."""
 
-    def __init__(self, like: Any = None):
-        self.like = like  # an array on the device to allocate on; None for the CPU
+    def __init__(self, device: Any):
+        self.device = device
         self.arrays: dict[int, list[Any]] = {}
 
     def take(self, wanted: Sequence[tuple[int, int]]) -> list[Any]:
@@ -37,7 +37,7 @@ class Arena:
         for code, size in wanted:
             at = next((a for a in unused.get(code, ()) if a.size >= size), None)
             if at is None:
-                at = allocate((size,), code, self.like)
+                at = allocate((size,), code, self.device)
                 self.arrays.setdefault(code, []).append(at)
             else:
                 unused[code] = [a for a in unused[code] if a is not at]
@@ -53,8 +53,8 @@ class Arena:
 class Buffers:
     """The arena of a plan: it gives placeholders, whose memory is allocated at each run."""
 
-    def __init__(self, table: Any, like: Any = None):
-        self.table, self.like = table, like
+    def __init__(self, table: Any, device: Any):
+        self.table, self.device = table, device
         self.sizes: list[tuple[int, int]] = []
 
     def take(self, wanted: Sequence[tuple[int, int]]) -> list[Any]:
@@ -63,15 +63,11 @@ class Buffers:
         return [self.table.stand_in((size,), code) for code, size in wanted]
 
 
-def allocate(shape: tuple[int | None, ...], code: int, like: Any = None) -> Any:
-    """Return a new array on the device of `like`; a dimension of None is 0 until a run determines it."""
+def allocate(shape: tuple[int | None, ...], code: int, device: Any) -> Any:
+    """Return a new array on a device; a dimension of None is 0 until a run determines it."""
     if None in shape:
         shape = tuple([d or 0 for d in shape])
-    if like is not None and like._gpu is not None:
-        from ..ndarray import empty
-
-        return empty(shape, ctx=like.context, dtype=dtypes.NAMES[code])
-    return core.empty(shape, code)
+    return device.empty(tuple(shape), code)
 
 
 @no_new_guards()
@@ -94,7 +90,7 @@ def build(
     named : callable, optional
         Maps a node to the node with the name that messages show.
     """
-    constants = _constants([n for phase in phases for n in phase.nodes], known, bound, arena.like)
+    constants = _constants([n for phase in phases for n in phase.nodes], known, bound, arena.device)
     bound = {**bound, **constants}
     _find_overlaps(phases, bound)
     strided = frozenset(n for n, a in bound.items() if not a._contiguous)
@@ -221,12 +217,12 @@ def explained(node: Node | None, problem: Exception) -> Exception:
     return problem
 
 
-def _constants(nodes: Sequence[Node], known: Known, bound: dict[Node, Any], like: Any) -> dict[Node, Any]:
+def _constants(nodes: Sequence[Node], known: Known, bound: dict[Node, Any], device: Any) -> dict[Node, Any]:
     """Return small constants as arrays, evaluated now."""
     found = {}
     for node in nodes:
         if is_constant(node, known) and node not in bound:
-            array = found[node] = allocate(known.shape((node, 0)), known.dtype((node, 0)), like)
+            array = found[node] = allocate(known.shape((node, 0)), known.dtype((node, 0)), device)
             prepared(node, [], [array], [1], known).run()
     return found
 
@@ -273,23 +269,18 @@ def _assigned(inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
 
 def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
     """Return the prepared call of a row kernel; results that it cannot write in place are copied afterwards."""
+    device = outputs[0]._device
     stages = [(s.roots, list(s.inputs), list(s.outputs), s.combine, s.shape) for s in op.stages]
 
     def prepare(results: list[Any]) -> Any:
         given = [_turned(a, shape, op.turn) for a, shape in zip((*inputs, *results), op.seen, strict=True)]
         arrays = [_of_shape(a, shape) for a, shape in zip(given, op.shapes, strict=True)]
-        if outputs[0]._gpu is None:
-            return core.prepare_strip(op.rows, op.locals_, stages, arrays, bool(op.turn.order))
-        from .._gpu import strips
+        return device.strip(op.rows, list(op.locals_), stages, arrays, bool(op.turn.order))
 
-        return strips.prepared(op.rows, op.locals_, stages, arrays)
-
-    own = [
-        a if req == WRITE else allocate(*of, outputs[0]) for a, req, of in zip(outputs, reqs, op.results, strict=True)
-    ]
+    own = [a if req == WRITE else allocate(*of, device) for a, req, of in zip(outputs, reqs, op.results, strict=True)]
     call = prepare(own)
     if call is None:
-        own = [allocate(*of, outputs[0]) for of in op.results]
+        own = [allocate(*of, device) for of in op.results]
         call = prepare(own)
     copies = [copy_call(a, b, req) for a, b, req in zip(own, outputs, reqs, strict=True) if a is not b and req]
     return core.Sequence([call, *copies]) if copies else call
