@@ -15,7 +15,7 @@ from mxop._core.abi cimport (
     MXOPShape, MXOPTensor,
 )
 from mxop._core.array cimport Array, HOST, alloc, read_pointer, write_pointer
-from mxop._core.results cimport clear, fresh_like
+from mxop._core.results cimport clear, common_device, fresh_like
 from mxop._core.native_host cimport copy_table, failure, free_memory, seed_of, table_text
 from mxop._core.record cimport is_noted, is_recording, is_training, record_general
 from mxop._core.transfer cimport contiguous_copy
@@ -360,13 +360,11 @@ cdef class Bound:
 
     def gradients(self, object state, list heads, list inputs, list outputs):
         """Return the gradients of all inputs at once; None when the general way must be taken."""
-        cdef Array a
-        cdef list grads
-        if is_recording() or not self.on_cpu(True):
+        cdef list arrays = heads + inputs + outputs, grads
+        if is_recording() or not self.on_cpu(True) or common_device(arrays) is not HOST:
             return None
-        for a in heads + inputs + outputs:
-            if not a.contiguous or a.device is not HOST:
-                return None
+        if not all([(<Array>a).contiguous for a in arrays]):
+            return None
         grads = [fresh_like(<Array>i, True) for i in inputs]
         self.run_backward(state, is_training(), heads, inputs, outputs, grads)
         return grads
