@@ -15,7 +15,6 @@ from mxop._core.numbers cimport plain_number, plain_parameter
 from mxop._core.profile cimport IMPERATIVE, watched
 from mxop._core.recent cimport numpy_shapes
 from mxop._core.record cimport is_recording
-from mxop._core.results cimport new_at
 from mxop._core.transfer cimport copy_into, same_dims
 from mxop._kernels.codes cimport BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
 from mxop._kernels.instruction_sets cimport itemsize_of, store_of
@@ -338,7 +337,8 @@ def converted(Array x, int dtype):
     cdef Array made
     if is_making() or (is_recording() and has_history(x)):
         return None
-    made = new_at(x.shape_tuple(), dtype, x.device, x.device_id)
+    made = <Array>x.device.make(x.ndim, x.shape_, dtype)
+    made.device_id = x.device_id
     copy_into(x, made, REQ_WRITE)
     return made
 
