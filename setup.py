@@ -63,6 +63,7 @@ MODULES = {
     "mxop._kernels.products": "mxop/_kernels/products.pyx",
     "mxop._kernels.gather": "mxop/_kernels/gather.pyx",
     "mxop._core.array": "mxop/_core/array.pyx",
+    "mxop._core.device": "mxop/_core/device.pyx",
     "mxop._core.recent": "mxop/_core/recent.pyx",
     "mxop._core.numbers": "mxop/_core/numbers.pyx",
     "mxop._core.profile": "mxop/_core/profile.pyx",

@@ -86,6 +86,13 @@ class Context(metaclass=showing("default_ctx", lambda: _defaults)):
         return self.device_typeid == 2
 
     @property
+    def _device(self):
+        """What allocates, copies and computes there: :class:`mxop._core.device.Device`."""
+        from ._core.device import device_of
+
+        return device_of(self.device_id if self.is_gpu else -1)
+
+    @property
     def place(self) -> int:
         """The number that an array keeps of a CPU device: below 0, even ones are of shared memory and odd ones of pinned."""
         at = (3, 5).index(self.device_typeid) if self.device_typeid > 2 else None
@@ -113,15 +120,17 @@ class _Default(Current):
 
 
 _defaults = _Default(lambda: CPU0)
-_contexts: dict[tuple[bool, int], Context] = {(False, 0): CPU0}
+_contexts: dict[tuple[int, int], Context] = {(-1, 0): CPU0}
 
 
-def of_array(on_gpu: bool, place: int) -> Context:
-    """Return the context of an array, the same object each time; `place` is the number of a GPU, or ``Context.place``."""
-    key = (on_gpu, place)
+def of_array(gpu: int, place: int) -> Context:
+    """Return the context of an array, the same object each time; `gpu` is the number of a GPU, or -1."""
+    key = (gpu, place)
     if key not in _contexts:
         number, at = divmod(-1 - place, 2) if place < 0 else (place, None)
-        _contexts[key] = Context("gpu" if on_gpu else "cpu" if at is None else ("cpu_pinned", "cpu_shared")[at], number)
+        _contexts[key] = Context(
+            "gpu" if gpu >= 0 else "cpu" if at is None else ("cpu_pinned", "cpu_shared")[at], number
+        )
     return _contexts[key]
 
 

@@ -37,9 +37,9 @@ def both(shape, gpu, dtype="float32", low=0.3, high=2.0):
 
 def same(on_gpu, on_cpu, rtol=None, atol=None):
     """Assert that arrays are equal within what their type allows, and that the first is on a GPU."""
-    assert on_gpu._gpu is not None and on_cpu._gpu is None
+    assert on_gpu.context.is_gpu and not on_cpu.context.is_gpu
     assert on_gpu.shape == on_cpu.shape and on_gpu.dtype == on_cpu.dtype
-    assert on_gpu._contiguous == on_gpu._gpu.flags.c_contiguous
+    assert on_gpu._contiguous == on_gpu._memory.flags.c_contiguous
     unit = {np.float32: 2e-5, np.float64: 1e-12, np.float16: 3e-3}.get(on_cpu.dtype, 0)
     rtol, atol = unit if rtol is None else rtol, unit if atol is None else atol
     np.testing.assert_allclose(on_gpu.asnumpy(), on_cpu.asnumpy(), rtol=rtol, atol=atol)

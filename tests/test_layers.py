@@ -85,3 +85,21 @@ def test_what_is_imported_is_seen():
     assert {"mxop._core.array.Array", "mxop.opdef.above.ask"} <= set(imported(PACKAGE / "_core" / "plans.pyx"))
     assert "mxop._core.array.Array" in imported(PACKAGE / "_core" / "plans.pxd")
     assert place_of("mxop.graph.ir.Graph") == "graph" and place_of("numpy.ndarray") is None
+
+
+#: Questions whether an array lies on a GPU.  What the answers need stands in methods of devices, which may ask.
+ON_GPU = re.compile(
+    r"gpu is (not )?None|\bis (not )?(core\.)?HOST\b|\bdevice\.number\)? (<|>=|==|!=)|\bdevice\.(name|code) (==|!=|in|not in)",
+)
+DEVICES = {"_core/device.pyx", "context.py"}
+
+
+def test_devices_answer_for_themselves():
+    asked = []
+    for path in FILES:
+        name = path.relative_to(PACKAGE).as_posix()
+        if name in DEVICES or name.startswith("_gpu/"):
+            continue
+        lines = path.read_text(encoding="utf-8").replace("_device", "device").splitlines()
+        asked += [f"{name}:{k}: {line.strip()}" for k, line in enumerate(lines, 1) if ON_GPU.search(line)]
+    assert 0 < len(asked) <= 8, "\n".join(asked)

@@ -490,7 +490,7 @@ def test_both_devices_draw_the_same_bits(drawn, gpu, dtype):
     for shape in ((1,), (200,), (3, 50, 7)):
         x = nd.zeros(shape, dtype=dtype)
         on_gpu = drawn(x.as_in_context(gpu), key_of(77).as_in_context(gpu))
-        assert on_gpu._gpu is not None
+        assert on_gpu.context.is_gpu
         np.testing.assert_array_equal(on_gpu.asnumpy(), drawn(x, key_of(77)).asnumpy())
 
 

@@ -1,5 +1,6 @@
 from cpython.object cimport PyObject
 
+from mxop._core.device cimport Device
 from mxop._kernels.operands cimport MAX_DIMS, Operand, Value
 from mxop._kernels.memory cimport Block
 
@@ -69,7 +70,8 @@ cdef class Array:
     cdef Py_ssize_t* shape_
     cdef Py_ssize_t* strides_       # in bytes
     cdef Py_ssize_t dims[2 * INLINE_DIMS]
-    cdef object gpu                 # the CuPy array of a GPU array
+    cdef Device device
+    cdef object seen                # the CuPy array over the memory of a GPU, once somebody asked for it
     cdef Node node                  # where it came from, while recording
     cdef int output
     cdef Watch watch                # None unless somebody asks whether the memory is written
@@ -78,10 +80,13 @@ cdef class Array:
     cdef tuple shape_tuple(self)
     cdef int set_dims(self, int ndim) except -1
 
+cdef Device HOST
+
 cdef Array new_array()
 cdef Array over(Block* block, int ndim, const Py_ssize_t* shape, int dtype)
 cdef Array alloc(int ndim, const Py_ssize_t* shape, int dtype)
 cdef Array alloc_like(Array like)
+cdef Array new_like(Array like, Array beside)
 cdef Array template(shape, int dtype)
 cdef Array alloc_tuple(tuple shape, int dtype)
 cdef Array view_at(Array base, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset)
@@ -90,6 +95,9 @@ cdef Array detached(Array base)
 cdef int fill_operand(Operand* operand, Array a) except -1
 cdef int broadcast_operand(Operand* operand, Array a, int ndim, const Py_ssize_t* shape) except -1
 cdef Block* wrapped(Array a, object owner) except NULL
+cdef int adopt(Array a, char* data, object owner) except -1
+cpdef object as_numpy(Array a)
+cpdef Array from_numpy(source, bint copy=*)
 cdef int raise_readonly() except -1
 cdef long long host_reads(long long back_to=*) noexcept
 cdef unsigned long long stamp_now() noexcept
@@ -107,7 +115,7 @@ cdef bint has_history(Array a) noexcept
 cdef Reading reading_of(Array a)
 cdef int note_host_read(Array a) except -1
 cdef int settle_results(object inputs, list outputs, bint constant) except -1
-cdef int settle_from_host(Array made) except -1
+cpdef int settle_from_host(Array made) except -1
 
 
 cdef void set_settle(settle_function function) noexcept
@@ -121,7 +129,7 @@ cdef inline char* read_pointer(Array a) except? NULL:
     return a.data
 
 
-cdef inline char* write_pointer(Array a) except NULL:
+cdef inline char* write_pointer(Array a) except? NULL:
     """The one way to an array's memory for writing."""
     if a.readonly_:
         raise_readonly()

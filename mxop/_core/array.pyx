@@ -10,6 +10,7 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+from mxop._core.device cimport Device, Host, device_of
 from mxop._kernels.codes cimport BFLOAT16, FLOAT16, FLOAT64
 from mxop._kernels.instruction_sets cimport itemsize_of
 from mxop._kernels.operands cimport MAX_DIMS, Operand, collapse
@@ -18,13 +19,14 @@ from mxop._kernels.memory cimport FRESH_INTEGER, block_new, block_release, block
 import numpy as np
 
 from mxop.support import dtypes
-from mxop.support.errors import BufferRefusedError, DeviceError, OpTypeError, OpValueError
+from mxop.support.errors import BufferRefusedError, OpTypeError, OpValueError
 
 cdef extern from "Python.h":
     Py_ssize_t PY_SSIZE_T_MAX
     Py_ssize_t PyNumber_AsSsize_t(object number, PyObject* error) except? -1
 
 ARRAY_TYPE = Array
+HOST = Host()
 cdef object _key = object()
 cdef tuple _with_key = (_key,)      # what makes new_array's call of the class one of ours
 cdef object _leaving = None         # told of a recorded array that another library reads
@@ -47,10 +49,10 @@ cdef class Watch:
 
 @cython.freelist(64)
 cdef class Array:
-    """An array on the CPU (a pooled block and strides) or on a GPU (a CuPy array)."""
+    """A block of memory on a device, with shape, strides and type."""
 
     def __cinit__(self, *given):
-        self.block = NULL
+        self.block, self.device = NULL, HOST
         self.shape_ = self.dims
         self.strides_ = self.dims + INLINE_DIMS
         self.ndim = 0
@@ -107,9 +109,19 @@ cdef class Array:
         return self.contiguous
 
     @property
-    def _gpu(self):
-        """The CuPy array of a GPU array, or None."""
-        return self.gpu
+    def _readonly(self):
+        """Whether nobody writes through the array."""
+        return self.readonly_
+
+    @property
+    def _device(self):
+        """What allocates, copies and computes where the array lies."""
+        return self.device
+
+    @property
+    def _memory(self):
+        """The elements where they lie, as an array of NumPy or CuPy."""
+        return self.device.view(self)
 
     def _view(self, tuple shape, tuple strides, Py_ssize_t offset=0):
         """Return an array of other shape and strides (in elements) over the same memory."""
@@ -125,8 +137,7 @@ cdef class Array:
 
     def __getbuffer__(self, Py_buffer* buffer, int flags):
         cdef int i
-        if self.gpu is not None:
-            raise DeviceError("a GPU array has no buffer on the host: use asnumpy() to copy it")
+        self.device.check_host()
         if self.dtype not in _formats:  # NumPy then asks __array__, which knows bfloat16
             raise BufferRefusedError(f"the buffer protocol has no format for {dtypes.NAMES[self.dtype]}")
         if flags & PyBUF_WRITABLE and self.readonly_:
@@ -237,6 +248,15 @@ cdef Block* wrapped(Array a, object owner) except NULL:
     return block_wrap(a.data + low, high - low, owner)
 
 
+cdef int adopt(Array a, char* data, object owner) except -1:
+    """Let an array have the memory at an address, which `owner` keeps alive."""
+    a.data = data
+    a.block = wrapped(a, owner)
+    if mx_making != NULL:
+        mark_made(a.block)
+    return 0
+
+
 cdef Array alloc(int ndim, const Py_ssize_t* shape, int dtype):
     """Return a new C-order array; its elements are whatever was there before."""
     return over(NULL, ndim, shape, dtype)
@@ -256,6 +276,13 @@ cdef Array template(shape, int dtype):
 cdef Array alloc_like(Array like):
     """Return a new C-order array of the shape and type of another."""
     return alloc(like.ndim, like.shape_, like.dtype)
+
+
+cdef Array new_like(Array like, Array beside):
+    """Return a new C-order array of the shape and type of an array, on the device of another."""
+    cdef Array a = <Array>beside.device.make(like.ndim, like.shape_, like.dtype)
+    a.device_id = beside.device_id
+    return a
 
 
 cdef Array alloc_tuple(tuple shape, int dtype):
@@ -295,16 +322,11 @@ cdef Array view_of(Array base, tuple shape, tuple strides, Py_ssize_t offset):
         if dims[i] == PY_SSIZE_T_MAX or steps[i] == PY_SSIZE_T_MAX:
             raise OpValueError(f"a view of shape {shape} is too large")
         steps[i] *= size
-    a = view_at(base, ndim, dims, steps, offset * size)
-    if base.gpu is not None:
-        from mxop._gpu import device
-
-        a.gpu = device.view(base.gpu, shape, strides, offset)
-    return a
+    return view_at(base, ndim, dims, steps, offset * size)
 
 
 cdef Array view_at(Array base, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides, Py_ssize_t offset):
-    """Return a view; strides and offset count bytes.  Of a GPU array it has no memory yet."""
+    """Return a view; strides and offset count bytes."""
     cdef Array a = new_array()
     cdef Py_ssize_t dense = itemsize_of(base.dtype), low, high
     cdef int i
@@ -323,17 +345,16 @@ cdef Array view_at(Array base, int ndim, const Py_ssize_t* shape, const Py_ssize
     if a.size <= 1:
         a.contiguous = True
     a.dtype = base.dtype
-    a.device_id = base.device_id
+    a.device, a.device_id = base.device, base.device_id
     a.readonly_ = base.readonly_
     a.watch = base.watch
     if base.node is None:
         a.output = base.output  # what comparisons gave stays known as such
-    if base.gpu is None:
-        a.block = block_retain(base.block)
-        a.data = base.data + offset
-        extent(a, &low, &high)
-        if high and not (a.block.data <= a.data + low and a.data + high <= a.block.data + a.block.nbytes):
-            raise_beyond(a, a.block)
+    a.block = block_retain(base.block)
+    a.data = base.data + offset
+    extent(a, &low, &high)
+    if high and not (a.block.data <= a.data + low and a.data + high <= a.block.data + a.block.nbytes):
+        raise_beyond(a, a.block)
     return a
 
 
@@ -348,7 +369,7 @@ cdef Array detached(Array base):
     a.watch = base.watch
     if base.node is None:
         a.output = base.output
-    a.gpu = base.gpu
+    a.device, a.seen = base.device, base.seen
     if base.block != NULL:
         a.block = block_retain(base.block)
     a.data = base.data
@@ -376,41 +397,35 @@ def become(Array target, Array source, bint alike=True):
         block_retain(block)
     if target.block != NULL:
         block_release(target.block)
-    target.block, target.data, target.gpu = block, source.data, source.gpu
+    target.block, target.data, target.device, target.seen = block, source.data, source.device, source.seen
     memcpy(target.shape_, source.shape_, source.ndim * sizeof(Py_ssize_t))
     memcpy(target.strides_, source.strides_, source.ndim * sizeof(Py_ssize_t))
     target.size, target.contiguous = source.size, source.contiguous
 
 
-def from_numpy(source, bint copy=True):
+cpdef Array from_numpy(source, bint copy=True):
     """Return an array over (or with a copy of) a NumPy array of a supported type."""
     cdef Array a
-    cdef Py_ssize_t address
-    cdef int i, code = dtypes.code_of(source.dtype)
-    if not copy:
-        interface = source.__array_interface__
-        address = interface["data"][0]
-        a = new_array()
-        a.set_dims(source.ndim)
-        a.dtype, a.size = code, source.size
-        for i in range(a.ndim):
-            a.shape_[i] = source.shape[i]
-            a.strides_[i] = source.strides[i]
-        a.contiguous = source.flags.c_contiguous
+    if copy:
+        a = alloc_tuple(source.shape, dtypes.code_of(source.dtype))
+        if a.size:
+            as_numpy(a)[...] = source
+    else:
+        a = over_foreign(source, source.__array_interface__["data"][0])
         a.readonly_ = not source.flags.writeable
-        a.data = <char*>address
-        a.block = wrapped(a, source)
-        settle_from_host(a)
-        return a
-    a = alloc_tuple(source.shape, code)
     settle_from_host(a)
-    if a.size:
-        as_numpy(a)[...] = source
     return a
 
 
-def from_gpu(source, int device_id):
+def from_gpu(source, int number):
     """Return an array over a CuPy array."""
+    cdef Array a = over_foreign(source, source.data.ptr)
+    a.device, a.device_id, a.seen = device_of(number), number, source
+    return a
+
+
+cdef Array over_foreign(object source, size_t address):
+    """Return an array over the memory of one of NumPy or CuPy."""
     cdef Array a = new_array()
     cdef int i
     a.set_dims(source.ndim)
@@ -419,15 +434,13 @@ def from_gpu(source, int device_id):
         a.shape_[i] = source.shape[i]
         a.strides_[i] = source.strides[i]
     a.contiguous = source.flags.c_contiguous
-    a.device_id = device_id
-    a.gpu = source
+    adopt(a, <char*>address, source)
     return a
 
 
-def as_numpy(Array a):
+cpdef object as_numpy(Array a):
     """Return a NumPy view of a CPU array's memory."""
-    if a.gpu is not None:
-        raise DeviceError("a GPU array has no memory on the host: use asnumpy() to copy it")
+    a.device.check_host()
     if a.dtype in _formats:
         return np.asarray(own_buffer(a))
     if a.size == 0:
@@ -435,6 +448,18 @@ def as_numpy(Array a):
     cdef RawBytes raw = RawBytes(a)
     strides = tuple([a.strides_[i] for i in range(a.ndim)])
     return np.ndarray(a.shape_tuple(), dtypes.numpy_dtype(a.dtype), raw, a.data - raw.low, strides)
+
+
+def values(Array a):
+    """Return the elements as an array of NumPy: a view of memory of the CPU, or a copy."""
+    note_host_read(a)
+    return as_numpy(<Array>a.device.to_host(a))
+
+
+def address(Array a):
+    """Return the address of the first element, for code that may read and write the memory."""
+    a.device.view(a)
+    return <size_t>a.data
 
 
 cdef object own_buffer(Array a):
@@ -754,7 +779,7 @@ cdef int settle_results(object inputs, list outputs, bint constant) except -1:
     return 0
 
 
-cdef int settle_from_host(Array made) except -1:
+cpdef int settle_from_host(Array made) except -1:
     """Let a new array with numbers of the host's be a constant, unless the user's forward that makes it handed out its own."""
     if mx_making == NULL:
         return 0
@@ -765,33 +790,18 @@ cdef int settle_from_host(Array made) except -1:
     return 0
 
 
-cdef Array _nothing             # one element, zero
-
-
 cdef Array shape_of(Array a):
     """Return an array of the shape and type of another that keeps none of its memory; it reads as zeros."""
-    cdef Array b
+    cdef Array b = new_array(), nothing = <Array>a.device.nothing()
     cdef int i
-    if a.gpu is not None:
-        return a
-    b = new_array()
     b.set_dims(a.ndim)
     for i in range(a.ndim):
         b.shape_[i], b.strides_[i] = a.shape_[i], 0
-    b.size, b.dtype, b.device_id, b.readonly_ = a.size, a.dtype, a.device_id, True
+    b.size, b.dtype, b.device, b.device_id, b.readonly_ = a.size, a.dtype, a.device, a.device_id, True
     b.contiguous = a.size <= 1
-    b.block = block_retain(_nothing.block)
-    b.data = _nothing.data
+    b.block = block_retain(nothing.block)
+    b.data = nothing.data
     return b
-
-
-_nothing = alloc(0, NULL, FLOAT64)
-(<double*>_nothing.data)[0] = 0
-
-
-def set_device(Array a, int device_id):
-    """Mark a CPU array as belonging to ``cpu(device_id)``."""
-    a.device_id = device_id
 
 
 cdef settle_function _settle = NULL

@@ -1,4 +1,5 @@
 from mxop._core.array cimport Array
+from mxop._core.device cimport Device
 
 cdef struct Place:
     char** where            # a pointer into an array, in a prepared call
@@ -10,7 +11,8 @@ cdef class Call
 cdef class Places:
     cdef Place* places
     cdef Py_ssize_t count, room
-    cdef int bases, gpu
+    cdef int bases
+    cdef Device device
     cdef Py_ssize_t mark
     cdef set known
     cpdef int put(self, object arrays, list more=*) except -1
@@ -20,8 +22,6 @@ cdef class Places:
     cdef int add_place(self, char** where, int base, Py_ssize_t offset) except -1
     cdef int add_array(self, Array a) except -1
     cdef void point_to(self, char** at) noexcept
-
-cdef char* gpu_pointer(Array a) except? NULL
 
 cdef class Call:
     cdef int execute(self) except -1

@@ -7,6 +7,7 @@ from cpython.object cimport PyObject
 from libc.stdlib cimport free, realloc
 
 from mxop._core.array cimport Array, new_array, read_pointer, view_of, wrapped
+from mxop._core.device cimport device_of
 from mxop._core.lazy cimport run_all
 from mxop._kernels.instruction_sets cimport itemsize_of
 
@@ -52,7 +53,7 @@ cdef class Places:
 
     def __init__(self, *, bint temporary=False, int gpu=-1):
         self.mark = TEMPORARY if temporary else MARK
-        self.gpu = gpu
+        self.device = device_of(gpu)
 
     def __dealloc__(self):
         free(self.places)
@@ -75,13 +76,10 @@ cdef class Places:
         if size * itemsize_of(dtype) >> (SHIFT - 1) or self.bases >> BITS:
             raise OverflowError("an array is too large for a plan")
         a.data = <char*>(self.mark | (<Py_ssize_t>self.bases << SHIFT) | MIDDLE)
-        if self.gpu < 0:
-            for i in range(a.ndim if strides is not None else 0):
-                a.strides_[i] = <Py_ssize_t>strides[i] * itemsize_of(dtype)
-            a.block = wrapped(a, None)  # of the bytes between its elements, too
-        else:
-            from mxop._gpu import device
-            a.gpu, a.device_id, a.data = device.unowned(<size_t>a.data, shape, dtype, self.gpu), self.gpu, NULL
+        for i in range(a.ndim if strides is not None else 0):
+            a.strides_[i] = <Py_ssize_t>strides[i] * itemsize_of(dtype)
+        a.block = wrapped(a, None)  # of the bytes between its elements, too
+        a.device, a.device_id = self.device, max(self.device.number, 0)
         self.bases += 1
         return a if strides is None else view_of(a, shape, strides, 0)
 
@@ -107,11 +105,9 @@ cdef class Places:
 
     cdef int add_array(self, Array a) except -1:
         """Note an array that a call hands to a function; each once."""
-        if a.gpu is not None:
-            raise NotImplementedError("a function keeps its arrays on a GPU")
         if id(a) not in self.known:
             self.known.add(id(a))
-            return self.add(&a.data)
+            return self.add(a.device.slot(a))
         return 0
 
     def note(self, list calls):
@@ -160,13 +156,8 @@ cdef class Places:
         for i in range(self.count):
             base = self.places[i].base
             a = <Array>first[base] if base < n else <Array>more[base - n]
-            self.places[i].where[0] = (read_pointer(a) if a.gpu is None else gpu_pointer(a)) + self.places[i].offset
+            self.places[i].where[0] = read_pointer(a) + self.places[i].offset
         return 0
-
-
-cdef char* gpu_pointer(Array a) except? NULL:
-    """Return the address of an array's memory on a GPU."""
-    return <char*><size_t>a.gpu.data.ptr
 
 
 cdef class PlacesWithin(Places):

@@ -6,12 +6,13 @@ the class there.
 from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject, PyTypeObject
 
 from mxop._core.array cimport (
-    Array, alloc_like, detached, has_history, host_reads, is_making, is_read_again, note_host_read, refuse_in_trace,
+    Array, detached, has_history, host_reads, is_making, is_read_again, note_host_read, refuse_in_trace,
 )
 from mxop._kernels.codes cimport INT8, INT32, INT64, UINT8
 from mxop._core.dispatch cimport OpFunction, call_scalar, call_two, function_of, invoke
 from mxop._core.numbers cimport plain_number, plain_parameter
 from mxop._core.record cimport is_recording
+from mxop._core.results cimport fresh_like
 from mxop._core.views cimport element, plain_assign, plain_numpy, plain_reshaped, plain_scalar, plain_transposed, plain_view
 
 from collections.abc import Sequence as Sequences
@@ -20,22 +21,27 @@ import numpy as np
 
 from mxop.support import dtypes
 from mxop._core import array as _array, tape
-from mxop._core.array import as_numpy, become, empty, from_gpu, from_numpy, touch
+from mxop._core.array import address, as_numpy, become, empty, from_gpu, from_numpy, settle_from_host, touch, values
+from mxop._core.device import device_of
 from mxop._core.dispatch import OperatorMethod, OpFunction, invoke_req, namespace, op_function
+from mxop._core.results import clear, common_device, new_at
 from mxop._core.transfer import contiguous, copy, span
 from mxop._core.call import Call, Places, PlacesWithin
 from mxop._core.finishing import finishing
+from mxop._core.launched import fits
 from mxop._core.loops import Body, Loop
 from mxop._core.prepare import Schedule, Sequence, prepare, prepare_formula, prepare_sized
 from mxop._core.steps import Steps
 from mxop._core.row_kernels import prepare_row_kernel
-from mxop.support.errors import DeviceError, OpTypeError, OpValueError, translated
+from mxop.support.errors import OpTypeError, OpValueError, translated
 from mxop.opdef import registry
 
 cdef extern from "Python.h":
     void PyType_Modified(PyTypeObject* cls)
     void Py_SET_TYPE(PyObject* it, PyTypeObject* cls)
     void Py_INCREF(object it)
+
+HOST = device_of(-1)
 
 #: What arrays that are kept in dense memory are; ``isinstance(x, NDArray)`` is true of sparse ones, too.
 Dense = Array
@@ -232,7 +238,7 @@ cdef class NDArray(Array):
     @property
     def context(self):
         """Device that the array lies on."""
-        return _context_of(self.gpu is not None, self.device_id)
+        return _context_of(self.device.number, self.device_id)
 
     @property
     def grad(self):
@@ -338,10 +344,10 @@ cdef class NDArray(Array):
     def asnumpy(self):
         """Return a copy as a NumPy array."""
         refuse_in_trace()
-        if self.gpu is not None:
+        cdef Array host = <Array>self.device.to_host(self)
+        if host is not self:
             note_host_read(self)
-            from mxop._gpu import device
-            return device.to_numpy(self.gpu)
+            return as_numpy(host)
         if self.node is None and not is_read_again():
             found = plain_numpy(self)
             if found is not None:
@@ -386,8 +392,6 @@ cdef class NDArray(Array):
         raise OpTypeError("only an integer array of one element can be an index")
 
     def __array__(self, dtype=None, copy=None):
-        if self.gpu is not None:
-            raise DeviceError("a GPU array is not copied to the host implicitly: call asnumpy()")
         if self.node is not None and _leaving is not None:
             _leaving(self)
         view = as_numpy(self)
@@ -409,20 +413,11 @@ cdef class NDArray(Array):
         stype : {'default', 'row_sparse', 'csr'}, optional
             How the gradient is stored; by default dense.
         """
-        cdef Array grad
         if stype not in (None, "default"):
             from mxop.ndarray.sparse import zeros
             tape.mark_variable(self, zeros(stype, self.shape_tuple(), self.context, self.dtype), grad_req)
             return
-        if self.gpu is not None:
-            from mxop._gpu import device
-            grad = device.zeros_like(self)
-        else:
-            grad = alloc_like(self)
-            grad.device_id = self.device_id
-            if grad.size:
-                as_numpy(grad)[...] = 0
-        tape.mark_variable(self, grad, grad_req)
+        tape.mark_variable(self, fresh_like(self, True), grad_req)
 
     def backward(self, out_grad=None, retain_graph=False, train_mode=True):
         """Compute the gradient of this array and store it in the variables that it was computed from.

@@ -10,7 +10,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from mxop._core.array cimport (
-    MAX_VALUES, Array, Node, Value, alloc, alloc_like, broadcast_operand, detached, fill_operand, is_making,
+    MAX_VALUES, Array, HOST, Node, Value, alloc, alloc_like, broadcast_operand, detached, fill_operand, is_making,
     read_pointer, settle_results, shape_of, touch, write_pointer,
 )
 from mxop._core.lazy cimport defer
@@ -280,14 +280,15 @@ cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, con
 cdef object run_found(ElementwiseCall call, PyObject** items, object inputs, const Value* values, object out, int req):
     cdef Array first, a
     cdef int k, n_in = call.n_in
-    cdef bint same = True, plain
+    cdef bint same = True, plain, host
     cdef object found
     if watched(IMPERATIVE | NANS) and not is_body():
         return run_timed(call, items, inputs, values, out, req)
     if n_in == 0:
         raise OpTypeError(f"operator {call.op.name} needs an input")
     first = <Array>items[0]
-    plain = (first.contiguous and first.gpu is None and call.plain_types and n_in + call.n_out <= 8
+    host = first.device is HOST
+    plain = (first.contiguous and host and call.plain_types and n_in + call.n_out <= 8
              and (out is None or (req == REQ_WRITE and call.n_out == 1 and is_plain_target(out, first))))
     for k in range(1, n_in):
         a = <Array>items[k]
@@ -299,7 +300,7 @@ cdef object run_found(ElementwiseCall call, PyObject** items, object inputs, con
             same = False
             if not call.broadcast and not is_key(call, k):
                 raise_shapes(call, listed(items, n_in))
-        if a.gpu is not first.gpu and (a.gpu is None or first.gpu is None or a.device_id != first.device_id):
+        if a.device is not first.device:
             raise_devices(call.op, listed(items, n_in))
         plain = plain and a.contiguous
     if plain and same and first.dtype <= FLOAT64:  # float32 and float64 in one block: nothing to set up
@@ -311,9 +312,9 @@ cdef object run_found(ElementwiseCall call, PyObject** items, object inputs, con
             return found
     if inputs is None:
         inputs = listed(items, n_in)
-    if first.gpu is not None:
-        return run_on_gpu(call, items, inputs, values, out, req)
-    return run_large(call, inputs, values, out, req, same)
+    if host:
+        return run_large(call, inputs, values, out, req, same)
+    return run_on_gpu(call, items, inputs, values, out, req)
 
 
 cdef object run_timed(ElementwiseCall call, PyObject** items, object inputs, const Value* values, object out, int req):
@@ -333,7 +334,7 @@ cdef bint is_plain_target(object out, Array first):
     if not isinstance(out, Array):
         return False
     cdef Array a = <Array>out
-    return (a.contiguous and a.gpu is None and a.device_id == first.device_id and a.dtype == first.dtype and not a.readonly_
+    return (a.contiguous and a.device is first.device and a.device_id == first.device_id and a.dtype == first.dtype and not a.readonly_
             and same_dims(a, first) and not (a.node is not None and is_recording()))
 
 

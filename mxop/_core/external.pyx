@@ -49,7 +49,7 @@ cdef list idle(list arrays, list watches, list marks):
     cdef Array a
     for k in range(len(arrays)):
         a = <Array>arrays[k]
-        if (<Watch>watches[k]).writes == marks[k] and a.gpu is None and a.size and cleared(a):
+        if (<Watch>watches[k]).writes == marks[k] and a.size and cleared(<Array>a.device.to_host(a)):
             result.append(k)
     return result
 
@@ -113,7 +113,7 @@ cdef int deliver_states(object op, object attrs, list ready, object inputs) exce
     for k in states_of(op, attrs, len(inputs)):
         state, copied = <Array>inputs[k], <Array>ready[k]
         touch(state, op.name)
-        if copied.data != state.data or copied.gpu is not state.gpu:
+        if copied.data != state.data:
             copy_into(copied, state, REQ_WRITE)
     return 0
 
@@ -127,7 +127,8 @@ cdef list states_of(object op, object attrs, int n):
 # ---- kernels of users -------------------------------------------------------------------------------------------------
 
 cdef int run_users_kernel(object op, object run, list inputs, list work, dict params) except -1:
-    """Run the CPU function of a kernel that a user wrote, which may forget to write."""
+    """Run the function of a kernel that a user wrote, which may forget to write."""
+    cdef str device = (<Array>work[0]).device.name
     cdef list given, watches = [Watch() for _ in work], marks = [], unwritten
     cdef Array a
     cdef int k
@@ -136,11 +137,11 @@ cdef int run_users_kernel(object op, object run, list inputs, list work, dict pa
     given = watched(work, watches, marks)
     if not op.aux:
         inputs = [readonly(a) for a in inputs]
-    refuse_result(op, "CPU", run_users(f"operator {op.name}: its CPU function", run, inputs, given, **params))
+    refuse_result(op, device, run_users(f"operator {op.name}: its {device} function", run, inputs, given, **params))
     unwritten = idle(work, watches, marks)
     if unwritten:
         k = unwritten[0]
-        raise MXNetError(f"operator {op.name}: its CPU function wrote nothing into output {k}, an array of shape "
+        raise MXNetError(f"operator {op.name}: its {device} function wrote nothing into output {k}, an array of shape "
                          f"{(<Array>work[k]).shape_tuple()}; write it with outputs[{k}][:] = value")
     return 0
 

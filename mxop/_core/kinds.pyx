@@ -4,7 +4,7 @@ Formulas have their own module, :mod:`.elementwise`; which kind it is, and what 
 """
 from cpython.object cimport PyObject
 
-from mxop._core.array cimport Array, alloc_like, host_reads, template, view_at
+from mxop._core.array cimport Array, HOST, host_reads, new_like, template, view_at
 from mxop._core.external cimport execute_external
 from mxop._core.launched cimport keep_launch, relaunched
 from mxop._core.plans cimport Bound, Plan, plan_of
@@ -13,12 +13,11 @@ from mxop._core.recent cimport MISSING, Form, Plans, numpy_shapes
 from mxop._core.record cimport is_noted, is_recording, record_general, set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
 from mxop._core.results cimport hand_over, new_at, one_result, output_list, requests_of, results_for
-from mxop._core.transfer cimport contiguous_copy, copy_from, copy_into
+from mxop._core.transfer cimport contiguous_copy, copy_into
 from mxop._kernels.codes cimport BFLOAT16, FLOAT16
 from mxop._kernels.instruction_sets cimport itemsize_of
 from mxop._kernels.operands cimport MAX_DIMS, REQ_WRITE
 
-from mxop._core.array import as_numpy
 from mxop.support.errors import MXNetError, OpTypeError, translated
 from mxop.support.memo import keep
 from mxop.opdef import infer
@@ -51,11 +50,11 @@ cdef object run_reduction(object op, object attrs, Array source, object out, int
     if found is MISSING:
         found = _reductions.put(op, attrs, inputs, False, reduction_plan(op, attrs, source))
     plan = <ReductionPlan>found
-    if source.gpu is not None:
-        result = reduce_on_gpu(op, attrs, source, out, req, plan)
-    else:
+    if source.device is HOST:
         result = one_result(op, inputs, out, plan.result, &req)
         reduction_run(plan.call, source, plan.axes, result, req).execute()
+    else:
+        result = reduce_on_gpu(op, attrs, source, out, req, plan)
     if is_noted():
         record_general(op, attrs, inputs, [result])
     return result
@@ -137,9 +136,8 @@ cdef class ViewPlan:
 
     cdef Array copied(self, Array source):
         """Return a new array of the elements, which is the short way of most calls."""
-        cdef Array result = alloc_like(self.result)
-        result.device_id = source.device_id
-        copy_from(source, self.offset, self.ndim, self.shape, self.strides, result)
+        cdef Array result = new_like(self.result, source)
+        source.device.copy_from(source, self.offset, self.ndim, self.shape, self.strides, result)
         return result
 
 
@@ -150,17 +148,13 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
     """Run an operator that only rearranges elements: ask where they lie, then copy them."""
     cdef Array source = <Array>inputs[0], result, part
     cdef ViewPlan plan = view_plan_of(op, attrs, inputs)
-    if plan is not None and out is None and source.gpu is None and not is_noted():
+    if plan is not None and out is None and not is_noted():
         return plan.copied(source)
     if plan is None:  # a reshape that no view of these strides can be
         source = contiguous_copy(source)
         plan = view_plan_of(op, attrs, [source, *inputs[1:]])
     result = one_result(op, inputs, out, plan.result, &req)
     part = view_at(source, plan.ndim, plan.shape, plan.strides, plan.offset)
-    if source.gpu is not None:
-        from mxop._gpu import device
-        size = itemsize_of(source.dtype)
-        part.gpu = device.view(source.gpu, part.shape_tuple(), part._strides, plan.offset // size)
     copy_into(part, result, req)
     if out is None:
         result.output = part.output
@@ -178,8 +172,6 @@ cdef object run_view_again(object op, Form form, PyObject** values):
     while form.places[k] != 0:
         k += 1
     source = <Array>values[k]
-    if source.gpu is not None:
-        return None
     found = form.plan
     if found is None or not (<ViewPlan>found).fits(source):
         found = form.plan = view_plan_of(op, form.attrs, (source,))
@@ -220,7 +212,7 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     cdef KernelPlan plan
     cdef Array a
     cdef list results, targets = None
-    plan = plan_for(op, attrs, inputs) if out is None or req == REQ_WRITE else None
+    plan = plan_for(op, attrs, inputs) if out is None or (inputs and req == REQ_WRITE) else None
     if plan is not None:
         if out is not None:
             targets = output_list(op, out, <int>len(plan.outputs))
@@ -247,7 +239,7 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
 cdef list shapes_by_values(object op, object attrs, object inputs, object shapes):
     """Return the shapes of a call's outputs where they follow from the values of its inputs."""
     cdef long long reads = host_reads()
-    arrays = [as_numpy(<Array>a) if (<Array>a).gpu is None else (<Array>a).gpu for a in inputs]
+    arrays = [(<Array>a).device.view(a) for a in inputs]
     host_reads(reads)  # nothing is computed from them that has a gradient
     return op.sized_shapes(attrs, arrays, shapes)
 
@@ -256,7 +248,7 @@ cdef list placed(str ctx, object shapes, object types):
     """Return new arrays on the device that a parameter names."""
     from mxop.context import of_text
     place = of_text(ctx)
-    return [new_at(tuple(shape), code, place.is_gpu, place.device_id if place.is_gpu else place.place) for shape, code in zip(shapes, types)]
+    return [new_at(tuple(shape), code, place._device, place.place) for shape, code in zip(shapes, types)]
 
 
 cdef object run_external(object op, object attrs, object inputs, object out, int req):

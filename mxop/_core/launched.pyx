@@ -4,11 +4,16 @@ from cpython.object cimport PyObject
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from mxop._core.array cimport Array, new_array
-from mxop._core.call cimport Call, Places, gpu_pointer
+from mxop._core.array cimport Array, adopt, new_array, read_pointer, template
+from mxop._core.call cimport Call, Places
+from mxop._core.device cimport Device
+from mxop._kernels.codes cimport BFLOAT16
 from mxop._kernels.instruction_sets cimport itemsize_of
 from mxop._kernels.operands cimport MAX_DIMS
 
+import numpy as np
+
+from mxop.support import dtypes
 from mxop.support.memo import keep
 
 cdef enum:
@@ -38,43 +43,55 @@ cdef class Launch:
     cdef object function, blocks, threads, number, current, using, make
     cdef tuple numbers
     cdef list results, made
-    cdef int place
+    cdef Device device
 
     def __init__(self, plan, list results):
         cdef Array a
         self.function, self.blocks, self.threads = plan.function, plan.blocks, plan.threads
         self.number, self.numbers = plan.number, plan.numbers
         self.current, self.using, self.make = plan.device
-        self.made = [((<Array>a).shape_tuple(), (<Array>a).gpu.dtype) for a in results]
-        self.results = [like_it(<Array>a, None) for a in results]
-        self.place = (<Array>results[0]).device_id
+        self.made = [((<Array>a).shape_tuple(), dtypes.numpy_dtype((<Array>a).dtype)) for a in results]
+        self.results = [template((<Array>a).shape_tuple(), (<Array>a).dtype) for a in results]
+        self.device = (<Array>results[0]).device
 
     cdef list run(self, PyObject** inputs, int n, list values):
-        cdef list arrays = [(<Array>inputs[k]).gpu for k in range(n)], results = []
+        cdef list arrays = [<size_t>read_pointer(<Array>inputs[k]) for k in range(n)], results = []
+        cdef Array like
         cdef Py_ssize_t k
         arrays.extend([self.number(v) for v in values])
         for k in range(len(self.made)):
             shape, dtype = <tuple>self.made[k]
             made = self.make(shape, dtype)
             arrays.append(made)
-            results.append(like_it(<Array>self.results[k], made))
+            like = <Array>self.results[k]
+            results.append(over_gpu(like.ndim, like.shape_, like.dtype, made, self.device))
         self.function(self.blocks, self.threads, (*arrays, *self.numbers))
         return results
 
 
-cdef Array like_it(Array a, object memory):
-    """Return an array of the shape and type of another that is in C order, over memory of a GPU."""
-    cdef Array b = new_array()
-    b.set_dims(a.ndim)
-    b.dtype, b.size, b.device_id, b.contiguous, b.gpu = a.dtype, a.size, a.device_id, True, memory
-    memcpy(b.shape_, a.shape_, a.ndim * sizeof(Py_ssize_t))
-    memcpy(b.strides_, a.strides_, a.ndim * sizeof(Py_ssize_t))
-    return b
+cdef Array over_gpu(int ndim, const Py_ssize_t* shape, int dtype, object memory, Device device):
+    """Return an array in C order over one of CuPy."""
+    cdef Array a = new_array()
+    cdef Py_ssize_t step = itemsize_of(dtype)
+    cdef int i
+    a.set_dims(ndim)
+    a.dtype, a.size, a.contiguous, a.device, a.device_id, a.seen = dtype, 1, True, device, device.number, memory
+    for i in range(ndim - 1, -1, -1):
+        a.shape_[i], a.strides_[i] = shape[i], step
+        step *= max(shape[i], <Py_ssize_t>1)
+        a.size *= shape[i]
+    adopt(a, <char*><size_t>memory.data.ptr, memory)
+    return a
 
 
-cdef bint begins_a_word(Array a) except -1:
-    """Return whether an array of a GPU begins where its kernels can move words."""
-    return <size_t>gpu_pointer(a) % WORD == 0
+cdef bint begins_a_word(Array a) noexcept:
+    """Return whether an array begins where prepared calls of its device rely on it."""
+    return <size_t>a.data % a.device.word == 0
+
+
+def fits(Array a):
+    """Return whether prepared calls of its device can read an array where it lies, but for its shape and type."""
+    return a.contiguous and begins_a_word(a)
 
 
 cdef bytes seen(PyObject** inputs, int n, bint numpy):
@@ -105,9 +122,9 @@ cdef list relaunched(dict launches, PyObject** inputs, int n, bint numpy, list v
     if found is None:
         return None
     launch = <Launch>found
-    if launch.current() == launch.place:
+    if launch.current() == launch.device.number:
         return launch.run(inputs, n, values)
-    with launch.using(launch.place):
+    with launch.using(launch.device.number):
         return launch.run(inputs, n, values)
 
 
@@ -120,38 +137,25 @@ cdef int keep_launch(dict launches, PyObject** inputs, int n, bint numpy, object
 
 # ---- memory ------------------------------------------------------------------------------------------------------------
 
-cdef class Room:
-    """Makes arrays of one shape and type on a GPU.
+cdef class Launching(Device):
+    """A device whose memory is CuPy's."""
 
-    Parameters
-    ----------
-    shape : tuple of int
-    code : int
-        Of the type.
-    place : int
-        Number of the device.
-    """
+    cdef object current, using, new
 
-    def __init__(self, tuple shape, int code, int place):
-        from mxop._gpu import device, launch
-        cdef Array a = new_array()
-        cdef Py_ssize_t step = itemsize_of(code)
-        cdef int i
-        a.set_dims(<int>len(shape))
-        a.dtype, a.size, a.device_id, a.contiguous = code, 1, place, True
-        for i in range(a.ndim - 1, -1, -1):
-            a.shape_[i], a.strides_[i] = shape[i], step
-            step *= max(a.shape_[i], <Py_ssize_t>1)
-            a.size *= a.shape_[i]
-        self.shape, self.dtype, self.place, self.like = shape, device.type_of(code), place, a
-        self.current, self.using, self.make = launch.device_of(place)
+    cdef object make(self, int ndim, const Py_ssize_t* shape, int dtype):
+        if dtype == BFLOAT16:  # of which not every CuPy has arrays
+            return Device.make(self, ndim, shape, dtype)
+        if self.current is None:
+            from mxop._gpu import launch
+            self.current, self.using, self.new = launch.device_of(self.number)
+        given, kind = tuple([shape[k] for k in range(ndim)]), _types[dtype]
+        if self.current() == self.number:
+            return over_gpu(ndim, shape, dtype, self.new(given, kind), self)
+        with self.using(self.number):
+            return over_gpu(ndim, shape, dtype, self.new(given, kind), self)
 
-    cdef Array new(self):
-        """Return a new array; its elements are not set."""
-        if self.current() == self.place:
-            return like_it(self.like, self.make(self.shape, self.dtype))
-        with self.using(self.place):
-            return like_it(self.like, self.make(self.shape, self.dtype))
+
+cdef dict _types = {code: np.dtype(name) for code, name in dtypes.NAMES.items() if code != BFLOAT16}
 
 
 # ---- prepared calls ----------------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from mxop._core.abi cimport (
     MXOP_RUN_TRAINING, MXOP_STATE_CPU, MXOP_STATE_GPU, MXOP_SUBGRAPH, MXOPAttr, MXOPOperator, MXOPRun,
     MXOPShape, MXOPTensor,
 )
-from mxop._core.array cimport Array, alloc, read_pointer, write_pointer
-from mxop._core.results cimport clear, fresh_like
+from mxop._core.array cimport Array, HOST, alloc, read_pointer, write_pointer
+from mxop._core.results cimport clear, common_device, fresh_like
 from mxop._core.native_host cimport copy_table, failure, free_memory, seed_of, table_text
 from mxop._core.record cimport is_noted, is_recording, is_training, record_general
 from mxop._core.transfer cimport contiguous_copy
@@ -122,7 +122,7 @@ cdef class NativeOp:
         if bound is None or not bound.direct or len(args) != bound.n_inputs:
             return None
         for a in args:
-            if not isinstance(a, Array) or (<Array>a).gpu is not None:
+            if not isinstance(a, Array) or (<Array>a).device is not HOST:
                 return None
             plain = plain and (<Array>a).contiguous
         if plain:
@@ -209,11 +209,8 @@ cdef class Frame:
         """Describe an array in C order."""
         cdef MXOPTensor* t = &self.tensors[k]
         t.dtype, t.shape, t.ndim, t.size = a.dtype, <const int64_t*>a.shape_, a.ndim, a.size
-        t.version, t.device_id = _version, a.device_id
-        if a.gpu is None:
-            t.data, t.device_type = <void*>(read_pointer(a) if k < self.run.n_inputs else write_pointer(a)), MXOP_CPU
-        else:
-            t.data, t.device_type = <void*><size_t>a.gpu.data.ptr, MXOP_GPU
+        t.version, t.device_type, t.device_id = _version, a.device.code, a.device_id
+        t.data = <void*>(read_pointer(a) if k < self.run.n_inputs else write_pointer(a))
         return 0
 
     cdef void renew(self) noexcept:
@@ -320,7 +317,7 @@ cdef class Bound:
         cdef MXOPShape* shapes = <MXOPShape*>calloc(n + 1, sizeof(MXOPShape))
         cdef int32_t* types = <int32_t*>calloc(n + 1, sizeof(int32_t))
         cdef Array first = <Array>inputs[0] if inputs else None
-        cdef int32_t device = MXOP_GPU if first is not None and first.gpu is not None else MXOP_CPU
+        cdef int32_t device = MXOP_CPU if first is None else first.device.code
         cdef int32_t device_id = first.device_id if first is not None else 0
         cdef void* handle = NULL
         self.check_device(device, MXOP_STATE_CPU, MXOP_STATE_GPU, "state")
@@ -363,13 +360,11 @@ cdef class Bound:
 
     def gradients(self, object state, list heads, list inputs, list outputs):
         """Return the gradients of all inputs at once; None when the general way must be taken."""
-        cdef Array a
-        cdef list grads
-        if is_recording() or not self.on_cpu(True):
+        cdef list arrays = heads + inputs + outputs, grads
+        if is_recording() or not self.on_cpu(True) or common_device(arrays) is not HOST:
             return None
-        for a in heads + inputs + outputs:
-            if not a.contiguous or a.gpu is not None:
-                return None
+        if not all([(<Array>a).contiguous for a in arrays]):
+            return None
         grads = [fresh_like(<Array>i, True) for i in inputs]
         self.run_backward(state, is_training(), heads, inputs, outputs, grads)
         return grads
@@ -392,17 +387,15 @@ cdef class Bound:
         frame.run.device_type = frame.tensors[0].device_type
         frame.run.device_id = frame.tensors[0].device_id
         if frame.run.device_type == MXOP_GPU:
-            import cupy
-
             frame.gpu_memory = []
             frame.memory.gpu = <PyObject*>frame.gpu_memory
-            frame.run.stream = <void*><size_t>cupy.cuda.get_current_stream().ptr
+            frame.run.stream = <void*><size_t>(<Array>(inputs or outputs)[0]).device.stream()
         return frame.run.device_type
 
     def check_arrays(self, list inputs, list outputs, int n_inputs, int n_outputs):
         cdef Array a
         for a in (*inputs, *outputs):
-            if a is None or (not a.contiguous and a.gpu is None):
+            if a is None or not a.contiguous:
                 raise MXNetError(f"operator {self.native.name}: every array must be there, in C order")
         if len(inputs) != n_inputs or len(outputs) != n_outputs:
             raise MXNetError(f"operator {self.native.name}: {len(inputs)} inputs and {len(outputs)} outputs; expected "

@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 
 from mxop._core.abi cimport (
-    MXOP_CPU, MXOP_GPU, MXOPAttr, MXOPGraph, MXOPParam, MXOPPartitioner, MXOPPass, MXOPStrategy, MXOPTensor,
+    MXOPAttr, MXOPGraph, MXOPParam, MXOPPartitioner, MXOPPass, MXOPStrategy, MXOPTensor,
 )
 from mxop._core.array cimport Array, read_pointer
 from mxop._core.native_host cimport copy_table, failure, table_text
@@ -80,8 +80,7 @@ cdef class GivenGraph:
         cdef MXOPTensor* t = &self.tensors[k]
         self.arrays.append(a)
         t.struct_size, t.dtype, t.shape, t.ndim, t.size = sizeof(t[0]), a.dtype, <const int64_t*>a.shape_, a.ndim, a.size
-        t.device_type, t.device_id = MXOP_CPU if a.gpu is None else MXOP_GPU, a.device_id
-        t.data = <void*>read_pointer(a) if a.gpu is None else <void*><size_t>a.gpu.data.ptr
+        t.device_type, t.device_id, t.data = a.device.code, a.device_id, <void*>read_pointer(a)
         return 0
 
     cdef const MXOPTensor* add(self, const char* name, int32_t ndim, const int64_t* shape, int32_t dtype,

@@ -1,5 +1,5 @@
 """Calls of a library's operators on fixed arrays, for executors: the C structures are filled once."""
-from mxop._core.array cimport Array, alloc_like
+from mxop._core.array cimport Array, HOST, alloc_like
 from mxop._core.call cimport Call
 from mxop._core.native cimport Bound, Frame
 from mxop._core.record cimport is_training
@@ -43,7 +43,7 @@ def native_call(op, attrs, list inputs, list outputs, list reqs):
     lower = getattr(op, "gradient_of", None)
     if lower is None and getattr(op, "native", None) is None:
         return None
-    if not all([(<Array?>a).contiguous and (<Array>a).gpu is None for a in (*inputs, *outputs)]):
+    if not all([(<Array?>a).contiguous and (<Array>a).device is HOST for a in (*inputs, *outputs)]):
         return None
     if lower is None:
         return forward_call(op, attrs, inputs, outputs, reqs)

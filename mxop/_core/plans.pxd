@@ -1,5 +1,6 @@
 from mxop._core.array cimport Array
 from mxop._core.call cimport Places
+from mxop._core.device cimport Device
 
 cdef class Prepared:
     cdef list parts                 # (Places, calls) of forward and of backward
@@ -16,8 +17,7 @@ cdef class Plan:
     cdef readonly bint is_train
     cdef readonly int n_visible     # outputs that a call returns
     cdef public object form         # of a function: what makes its result of the list of the outputs
-    cdef list rooms                 # of a GPU: for each buffer
-    cdef readonly int gpu           # number of the GPU on which all arrays lie, -1 for the CPU
+    cdef readonly Device device     # on which all arrays lie
     cdef list shown                 # for each output of the operator, which result it is; None where it is not computed
 
     cdef list fresh(self, list templates, list inputs)

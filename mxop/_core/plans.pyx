@@ -6,14 +6,15 @@ makes the plans; from the call to the work of the operators inside there is no P
 from collections import OrderedDict
 
 from mxop._core.array cimport (
-    Array, Node, alloc, alloc_like, changed_by, detached, has_history, is_making, settle_results, shape_of, stamp_now,
+    Array, Node, alloc, changed_by, detached, has_history, is_making, settle_results, shape_of, stamp_now,
     write_pointer,
 )
 from mxop._core.call cimport Places
-from mxop._core.launched cimport Room, begins_a_word
+from mxop._core.device cimport Device, device_of
+from mxop._core.launched cimport begins_a_word
 from mxop._core.recent cimport MISSING, Entry, Latest, numpy_shapes
 from mxop._core.record cimport is_recording, is_training, link_outputs, new_node, set_training
-from mxop._core.results cimport DENSE, goes_beside, output_like, output_list
+from mxop._core.results cimport DENSE, common_device, goes_beside, output_like, output_list
 from mxop._core.transfer cimport contiguous_copy
 from mxop._kernels.codes cimport FLOAT64
 from mxop._kernels.operands cimport REQ_WRITE
@@ -101,10 +102,6 @@ cdef Bound bound_to(Plan plan, tuple numbers, dict values):
     return found
 
 
-cdef Array buffer_of(int code, Py_ssize_t size):
-    return alloc(1, &size, code)
-
-
 cdef class Plan:
     """What runs: prepared calls, and which arrays they need.
 
@@ -116,30 +113,24 @@ cdef class Plan:
                  bint is_train, Py_ssize_t n_inputs, int n_visible, list shown, int gpu):
         cdef Py_ssize_t k
         self.idle = [first]
-        self.results, self.grads, self.sizes, self.read_heads, self.rooms = results, grads, sizes, read_heads, []
-        if gpu >= 0:
-            self.results, self.grads = (
-                [Room((<Array>a).shape_tuple(), (<Array>a).dtype, gpu) for a in arrays] for arrays in (results, grads))
-            self.rooms = [Room((size,), code, gpu) for code, size in sizes]
+        self.results, self.grads, self.sizes, self.read_heads = results, grads, sizes, read_heads
         self.n_inputs, self.wanted, self.is_train, self.n_visible, self.shown = n_inputs, wanted, is_train, n_visible, shown
         self.n_table = n_inputs + len(results) + sum(read_heads) + len(grads)
         self.kept, self.reads = first.used(-1, self.n_table + len(sizes)), first.used(0, self.n_table + len(sizes))[:n_inputs]
-        self.gpu, self.scratch = gpu, []
+        self.device, self.scratch = device_of(gpu), []
         for k in range(self.n_table, len(self.kept)):  # buffers that hold nothing between the phases
             if self.kept[k] and k - self.n_table not in carried:
                 self.kept[k] = False
                 self.scratch.append(k)
 
     cdef list fresh(self, list templates, list inputs):
-        """Return new arrays like these, on the device of the inputs; of a GPU, these are rooms for them."""
+        """Return new arrays like these, on the device of the inputs."""
         cdef list found = [None] * len(templates)
         cdef Array a
         cdef Py_ssize_t k
         for k in range(len(templates)):
-            if self.gpu >= 0:
-                found[k] = (<Room>templates[k]).new()
-                continue
-            a = alloc_like(<Array>templates[k])
+            a = <Array>templates[k]
+            a = <Array>self.device.make(a.ndim, a.shape_, a.dtype)
             if inputs:
                 a.device_id = (<Array>inputs[0]).device_id
             found[k] = a
@@ -147,14 +138,12 @@ cdef class Plan:
 
     cdef Array buffer(self, Py_ssize_t k):
         """Return new memory for a run: buffer number `k`."""
-        if self.gpu >= 0:
-            return (<Room>self.rooms[k]).new()
-        code, size = <tuple>self.sizes[k]
-        return buffer_of(code, size)
+        cdef Py_ssize_t size = (<tuple>self.sizes[k])[1]
+        return <Array>self.device.make(1, &size, (<tuple>self.sizes[k])[0])
 
     cdef Array readable(self, Array a):
         """Return an array, or a copy of it that lies as the calls are prepared for."""
-        if a.contiguous and (self.gpu < 0 or begins_a_word(a)):
+        if a.contiguous and begins_a_word(a):
             return a
         return contiguous_copy(a)
 
@@ -175,7 +164,7 @@ cdef class Plan:
         """Return of the arrays given for the outputs those that a run can write where they lie, None for the others."""
         cdef Py_ssize_t n = len(self.results) if self.shown is None else len(self.shown), k, at
         cdef list given, found = [None] * len(self.results), read = list(inputs)
-        cdef Array a, like
+        cdef Array a
         if is_recording():
             return None
         given = output_list(op, out, n)
@@ -189,9 +178,8 @@ cdef class Plan:
             at = k if self.shown is None else <Py_ssize_t>self.shown[k]
             if found[at] is not None:
                 continue
-            like = <Array>self.results[at] if self.gpu < 0 else (<Room>self.results[at]).like
-            a = output_like(op, given[k], like)
-            if a.gpu is None and not goes_beside(a, read, REQ_WRITE, DENSE):
+            a = output_like(op, given[k], <Array>self.results[at])
+            if a.device is self.device and begins_a_word(a) and not goes_beside(a, read, REQ_WRITE, DENSE):
                 write_pointer(a)  # noted by whoever watches the array
                 read.append(a)
                 found[at] = a
@@ -340,14 +328,15 @@ cdef Bound plan_of(object owner, object attrs, object inputs):
     cdef Array a
     cdef Entry entry
     cdef tuple key
-    cdef int gpu, mode
+    cdef Device device
+    cdef int mode
     cdef unsigned long long begun = _epoch
     if mx_unplanned:
         return None
-    gpu = device_of(inputs)
-    if gpu == -2:
+    device = common_device(inputs)
+    if device is None:
         return None
-    mode = is_training() | (2 if numpy_shapes() else 0) | (gpu + 1) << 2
+    mode = is_training() | (2 if numpy_shapes() else 0) | (device.number + 1) << 2
     entry = _latest.entry(owner, attrs, inputs, mode, False, is_recording())
     if entry.plan is not MISSING:
         return <Bound>entry.plan
@@ -375,21 +364,6 @@ cdef Bound plan_of(object owner, object attrs, object inputs):
     return <Bound>found
 
 
-cdef int device_of(object inputs) except -3:
-    """Return the number of the GPU on which all arrays lie; -1 for the CPU, -2 where some lie elsewhere."""
-    cdef Array a
-    cdef int found = -1
-    cdef bint first = True
-    for a in inputs:
-        if first:
-            first = False
-            if a.gpu is not None:
-                found = a.device_id
-        elif (a.gpu is None) != (found < 0) or (found >= 0 and a.device_id != found):
-            return -2
-    return found
-
-
 cdef object made(object owner, object attrs, object inputs):
     """Let a plan be made, or found among those that hold for any numbers."""
     cdef Array a
@@ -398,7 +372,7 @@ cdef object made(object owner, object attrs, object inputs):
     wanted = tuple([k for k, a in enumerate(inputs) if records and has_history(<Array>a)])
     before = switch_off(True)
     try:
-        found = ask("make_plan")(owner, attrs, specs, wanted, bool(is_training()), device_of(inputs))
+        found = ask("make_plan")(owner, attrs, specs, wanted, bool(is_training()), common_device(inputs).number)
         return None if found is None else bound_to(<Plan>found[0], <tuple>found[1], <dict>found[2])
     finally:
         switch_off(before)

@@ -7,6 +7,7 @@ from libc.string cimport memcpy
 
 from mxop._core.array cimport MAX_VALUES, Array, Value, broadcast_operand, fill_operand, write_pointer
 from mxop._core.call cimport Call, Places
+from mxop._core.device cimport Device
 from mxop._core.dispatch cimport invoke_with
 from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, gpu_values, typed_values
 from mxop._core.external cimport execute_external
@@ -14,7 +15,7 @@ from mxop._core.lazy cimport run_all
 from mxop._core.prepared cimport prepare_operator
 from mxop._core.profile cimport API, SYMBOLIC, clock, enter_step, note_api, note_step, watched
 from mxop._core.record cimport set_recording
-from mxop._core.results cimport SAME_PLACE, deliver, work_for
+from mxop._core.results cimport SAME_PLACE, common_device, deliver, work_for
 from mxop._core.transfer cimport copy_into, overlaps, same_dims, same_layout
 from mxop._kernels.operands cimport REQ_WRITE, Operand
 from mxop._kernels.interp cimport Program
@@ -26,7 +27,7 @@ from mxop._kernels.instruction_sets import has_instruction
 from mxop.support.errors import OpTypeError, OpValueError
 from mxop.formula import compile_program, const, param, substitute
 from mxop.support.memo import keep
-from mxop.opdef import Elementwise, External, Formula, Kernel, Reduction
+from mxop.opdef import Elementwise, External, Formula
 
 
 cdef class ProgramCall(Call):
@@ -121,14 +122,9 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
     reqs : list of int
         Request of each output: 0 null, 1 write, 2 in place, 3 add.
     """
-    cdef ElementwiseCall call
-    cdef Value values[MAX_VALUES]
-    cdef Value typed[MAX_VALUES]
     cdef FunctionCall general
-    cdef ProgramCall fast
-    cdef const Value* known
     cdef ExternalCall external
-    cdef int ctype
+    cdef Device device
     if isinstance(op, External):
         ready = op.prepared(inputs, outputs, reqs) if op.bodies else native_call(op, attrs, inputs, outputs, reqs)
         if ready is not None:
@@ -139,50 +135,55 @@ def prepare(op, attrs, list inputs, list outputs, list reqs):
     if op.sized_by is not None:
         shapes = op.infer_outputs(attrs, [a.shape for a in inputs], [a.dtype_code for a in inputs])[0]
         return prepare_sized(op, attrs, inputs, outputs, reqs, [None in shape for shape in shapes])
-    if isinstance(op, Elementwise) and not any([a._gpu is not None for a in inputs]):
-        op.check_arity(attrs, len(inputs))
-        if not inputs:
-            raise OpTypeError(f"operator {op.name} needs an input")
-        call = call_for(op, attrs, len(inputs))
-        call.load_values(attrs, values)
-        types = [(<Array>a).dtype for a in inputs]
-        out_types = op.infer_type(attrs, types, [-1] * call.n_out)[1]
-        for a, t in zip(outputs, out_types):
-            if (<Array>a).dtype != t:
-                raise OpTypeError(f"operator {op.name}: output has dtype {dtypes.NAMES[(<Array>a).dtype]}, "
-                                  f"expected {dtypes.NAMES[t]}")
-        ctype = compute_type(call, <Array>inputs[0], inputs)
-        known = typed_values(call, values, out_types[0] if call.has_keys else types[0], typed, &ctype)
-        fast = program_call(call.program(ctype), inputs, outputs, reqs, op.name)
-        memcpy(fast.values, known, sizeof(values))
-        return fast
-    on_gpu = any([a._gpu is not None for a in (*inputs, *outputs)])
-    if on_gpu and isinstance(op, Elementwise):
-        ready = elementwise_on_gpu(op, attrs, inputs, outputs, reqs)
-        if ready is not None:
-            return ready
-    if isinstance(op, (Kernel, Reduction)) or not on_gpu:
+    device = common_device([*inputs, *outputs])
+    if isinstance(op, Elementwise):
+        ready = None if device is None else device.elementwise(op, attrs, inputs, outputs, reqs)
+    else:
         ready = prepare_operator(op, attrs, inputs, outputs, reqs)
-        if ready is not None:
-            return ready
+    if ready is not None:
+        return ready
     general = FunctionCall()
     general.op, general.attrs, general.inputs, general.outputs, general.reqs = op, attrs, inputs, outputs, reqs
     general.temporary = work_for(inputs, outputs, reqs, SAME_PLACE if isinstance(op, Elementwise) else 0)
     return general
 
 
-cdef object elementwise_on_gpu(object op, object attrs, list inputs, list outputs, list reqs):
-    """Return the prepared kernel of a call; None where a call does more."""
+def elementwise_on_host(op, attrs, list inputs, list outputs, list reqs):
+    """Return the prepared program of an elementwise operator."""
+    cdef ElementwiseCall call
+    cdef Value values[MAX_VALUES]
+    cdef Value typed[MAX_VALUES]
+    cdef ProgramCall fast
+    cdef const Value* known
+    cdef int ctype
+    op.check_arity(attrs, len(inputs))
+    if not inputs:
+        raise OpTypeError(f"operator {op.name} needs an input")
+    call = call_for(op, attrs, len(inputs))
+    call.load_values(attrs, values)
+    types = [(<Array>a).dtype for a in inputs]
+    out_types = op.infer_type(attrs, types, [-1] * call.n_out)[1]
+    for a, t in zip(outputs, out_types):
+        if (<Array>a).dtype != t:
+            raise OpTypeError(f"operator {op.name}: output has dtype {dtypes.NAMES[(<Array>a).dtype]}, "
+                              f"expected {dtypes.NAMES[t]}")
+    ctype = compute_type(call, <Array>inputs[0], inputs)
+    known = typed_values(call, values, out_types[0] if call.has_keys else types[0], typed, &ctype)
+    fast = program_call(call.program(ctype), inputs, outputs, reqs, op.name)
+    memcpy(fast.values, known, sizeof(values))
+    return fast
+
+
+def gpu_operands(op, attrs, list inputs):
+    """Return the :class:`ElementwiseCall` of an operator, and its numeric parameters as data of the type of the first input take
+    them."""
     cdef ElementwiseCall call
     cdef Value values[MAX_VALUES]
     cdef int ctype
-    if not inputs or not all([(<Array>a).gpu is not None and (<Array>a).device_id == (<Array>inputs[0]).device_id for a in (*inputs, *outputs)]):
-        return None
     op.check_arity(attrs, len(inputs))
     call = call_for(op, attrs, len(inputs))
     call.load_values(attrs, values)
-    from mxop._gpu import run as gpu_run
-    return gpu_run.prepared_elementwise(call, inputs, gpu_values(call, values, (<Array>inputs[0]).dtype, &ctype), outputs, reqs)
+    return call, gpu_values(call, values, (<Array>inputs[0]).dtype, &ctype)
 
 
 def prepare_sized(op, attrs, list inputs, list outputs, list reqs, list sized):
@@ -195,10 +196,13 @@ def prepare_sized(op, attrs, list inputs, list outputs, list reqs, list sized):
 
 
 cdef class GpuFormulaCall(Call):
-    """A fused formula on GPU arrays: one kernel."""
+    """A fused formula on GPU arrays, some of which overlap."""
 
     cdef object roots
     cdef list inputs, outputs, reqs
+
+    def __init__(self, tuple roots, list inputs, list outputs, list reqs):
+        self.roots, self.inputs, self.outputs, self.reqs = roots, inputs, outputs, reqs
 
     cdef int execute(self) except -1:
         from mxop._gpu import run as gpu_run
@@ -211,23 +215,24 @@ cdef dict _programs = {}
 
 def prepare_formula(roots, list inputs, list outputs, list reqs, dict numbers=None):
     """Return a :class:`Call` of a fused formula over ``input_(0)`` and on; `numbers` are the values of its parameters."""
-    cdef GpuFormulaCall on_gpu
+    return (<Array>outputs[0]).device.formula(tuple(roots), inputs, outputs, reqs, numbers or {})
+
+
+def formula_on_host(tuple roots, list inputs, list outputs, list reqs, dict numbers):
+    """Return the prepared program of a fused formula."""
     cdef ProgramCall call
     cdef int k, dtype = (<Array>outputs[0]).dtype  # that of all inputs, but for keys
     if numbers and (len(numbers) > MAX_VALUES or dtype not in dtypes.FLOATS):  # a real number would change the compute type
-        roots, numbers = substitute(roots, {param(name): const(value) for name, value in numbers.items()}), None
-    if (<Array>outputs[0]).gpu is not None:
-        from mxop._gpu import run as gpu_run
-        ready = gpu_run.prepared_formula("fused", Formula(tuple(roots), ()), (), inputs, outputs, reqs)
-        if ready is not None:
-            return ready
-        on_gpu = GpuFormulaCall()
-        on_gpu.roots, on_gpu.inputs, on_gpu.outputs, on_gpu.reqs = tuple(roots), inputs, outputs, reqs
-        return on_gpu
-    call = program_call(program_of(tuple(roots), len(inputs), dtype, tuple(numbers or ())), inputs, outputs, reqs, "fused")
-    for k, value in enumerate((numbers or {}).values()):
+        roots, numbers = with_constants(roots, numbers), {}
+    call = program_call(program_of(roots, len(inputs), dtype, tuple(numbers)), inputs, outputs, reqs, "fused")
+    for k, value in enumerate(numbers.values()):
         call.values[k].d = value
     return call
+
+
+def with_constants(roots, numbers):
+    """Return formulas with parameters replaced by constants."""
+    return tuple(substitute(roots, {param(name): const(value) for name, value in numbers.items()}))
 
 
 cdef Program program_of(tuple roots, Py_ssize_t n_inputs, int dtype, tuple params):

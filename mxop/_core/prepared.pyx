@@ -2,27 +2,27 @@
 
 Kernels that say what they do in steps are made ready for calls on arrays, too: once for arrays of the same shapes and types.
 """
-from mxop._core.array cimport Array, alloc_like, detached, host_reads, view_of, write_pointer
+from mxop._core.array cimport Array, HOST, alloc_like, detached, host_reads, view_of, write_pointer
 from mxop._core.call cimport Call, Places
 from mxop._core.external cimport deliver_states, run_users_kernel
 from mxop._core.recent cimport MISSING, Plans
 from mxop._core.record cimport set_recording
-from mxop._core.reductions cimport ReductionCall, reduction_call, reduction_run
-from mxop._core.results cimport ADDS, DENSE, deliver, goes_beside, output_like, work_for
-from mxop._core.steps cimport Steps, move_of
+from mxop._core.reductions cimport ReductionCall, reduction_call
+from mxop._core.results cimport ADDS, DENSE, common_device, deliver, goes_beside, output_like, work_for
+from mxop._core.steps cimport Steps
 from mxop._core.transfer cimport contiguous_copy, overlaps
 from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
-from mxop.support.errors import DeviceError, translated
+from mxop.support.errors import translated
 from mxop.opdef import Kernel, Reduction
 
 cdef tuple _KINDS = translated.KINDS
 
 
 cdef class KernelRun(Call):
-    """A kernel's CPU function on fixed arrays; what it cannot read or write itself is copied."""
+    """A kernel's function on fixed arrays; what it cannot read or write itself is copied."""
 
-    cdef object op, attrs, function     # None for the GPU's
+    cdef object op, attrs, function
     cdef dict params
     cdef list inputs, outputs, reqs, ready, work, copied
 
@@ -33,9 +33,7 @@ cdef class KernelRun(Call):
         try:
             for k in self.copied:
                 self.ready[k] = contiguous_copy(<Array>self.inputs[k])
-            if self.function is None:
-                gpu_kernel(self.op, self.params, self.ready, self.work)
-            elif self.op.clears:
+            if self.op.clears:
                 run_users_kernel(self.op, self.function, self.ready, self.work, self.params)
             else:
                 self.function(self.ready, self.work, **self.params)
@@ -55,15 +53,8 @@ cdef class KernelRun(Call):
         return 0
 
 
-cdef int gpu_kernel(object op, dict params, list inputs, list outputs) except -1:
-    """Run a kernel's GPU function."""
-    from mxop._gpu import run as gpu_run
-    gpu_run.kernel(op, params, inputs, outputs)
-    return 0
-
-
 cdef Call prepare_operator(object op, object attrs, list inputs, list outputs, list reqs):
-    """Return a prepared reduction or view on CPU arrays, or kernel; None for anything else."""
+    """Return a prepared reduction, view or kernel; None for anything else."""
     cdef Array source = <Array>inputs[0] if inputs else None
     cdef ReductionCall call
     if isinstance(op, Reduction):
@@ -71,10 +62,7 @@ cdef Call prepare_operator(object op, object attrs, list inputs, list outputs, l
         if reqs[0] == REQ_NULL or overlaps(source, <Array>outputs[0]):
             return None
         call = reduction_call(op, attrs)
-        if source.gpu is not None:
-            from mxop._gpu import run as gpu_run
-            return gpu_run.prepared_reduction(op, attrs, source, call.axes_of(source.ndim), outputs[0], reqs[0])
-        return reduction_run(call, source, call.axes_of(source.ndim), <Array>outputs[0], reqs[0])
+        return source.device.reduction(op, attrs, source, call.axes_of(source.ndim), outputs[0], reqs[0])
     if isinstance(op, Kernel):
         op.check_arity(attrs, len(inputs))
         if op.make_view is None:
@@ -90,24 +78,14 @@ cdef Call prepare_view(object op, object attrs, list inputs, list outputs, list 
     if strides is None or tuple(shape) != (<Array>outputs[0]).shape_tuple() or overlaps(source, <Array>outputs[0]):
         return None
     view = view_of(source, tuple(shape), tuple(strides), offset)
-    if source.gpu is not None:
-        from mxop._gpu import run as gpu_run
-        return gpu_run.prepared_copy(view, outputs[0], reqs[0])
-    return move_of(view, <Array>outputs[0], reqs[0])
+    return source.device.move(view, outputs[0], reqs[0])
 
 
 # ---- kernels ----------------------------------------------------------------------------------------------------------
 
 cdef Call prepare_kernel(object op, object attrs, list inputs, list outputs, list reqs):
     """Return a kernel on arrays of one device; requests, overlap and strides are dealt with here, for all kernels."""
-    if any([(<Array>a).gpu is not None for a in outputs]):
-        if op.run_gpu is None:
-            raise DeviceError(f"operator {op.name} has no GPU function; give one with @{op.name.lstrip('_')}.gpu, or move its "
-                              "inputs with as_in_context(mx.cpu())")
-        return prepare_function(op, None, attrs, inputs, outputs, reqs)
-    way = op.way(inputs, outputs, attrs)
-    if way is None:
-        raise DeviceError(f"operator {op.name} has no CPU function; give one with @{op.name}.cpu")
+    way = (<Array>outputs[0]).device.way(op, inputs, outputs, attrs)
     if way.prepared:
         return prepare_steps(op, way, attrs, inputs, outputs, reqs)
     return prepare_function(op, way, attrs, inputs, outputs, reqs)
@@ -139,11 +117,11 @@ cdef Call prepare_steps(object op, object way, object attrs, list inputs, list o
 
 
 cdef Call prepare_function(object op, object way, object attrs, list inputs, list outputs, list reqs):
-    """Return the call of a kernel's function, of its GPU function where `way` is None."""
+    """Return the call of a kernel's function."""
     cdef KernelRun run = KernelRun()
     cdef Array a
     run.op, run.attrs, run.params, run.inputs, run.outputs, run.reqs = op, attrs, dict(attrs), inputs, outputs, reqs
-    run.function = None if way is None else way.run
+    run.function = way.run
     run.ready = [a if a.node is None else detached(a) for a in inputs]
     run.copied = must_copy(op, way, inputs)
     run.work = work_for(read_by(op, inputs), outputs, reqs, DENSE)
@@ -153,7 +131,7 @@ cdef Call prepare_function(object op, object way, object attrs, list inputs, lis
 cdef list must_copy(object op, object way, list inputs):
     """Return the positions of the inputs that a kernel cannot read as they lie."""
     cdef Py_ssize_t k
-    if (op.strided and (way is None or way.strided)) or all([(<Array>a).contiguous for a in inputs]):
+    if (op.strided and way.strided) or all([(<Array>a).contiguous for a in inputs]):
         return []
     unread = op.shape_only(len(inputs))
     return [k for k in range(len(inputs)) if not (<Array>inputs[k]).contiguous and k not in unread]
@@ -183,7 +161,7 @@ cdef class KernelPlan:
                 a = <Array>self.outputs[k]
                 if targets is not None and targets[k] is not None:
                     a = output_like(op, targets[k], a, <Array>inputs[0] if inputs else None)
-                    if a.gpu is not None or goes_beside(a, inputs, REQ_WRITE, DENSE):
+                    if goes_beside(a, inputs, REQ_WRITE, DENSE):
                         return None
                     write_pointer(a)  # noted by whoever watches the array
                 else:
@@ -203,10 +181,8 @@ cdef Plans _plans = Plans()
 
 cdef KernelPlan plan_for(object op, object attrs, object inputs):
     """Return the plan of a kernel of steps for CPU arrays; None where it takes another way."""
-    cdef Array a
-    for a in inputs:
-        if a.gpu is not None:
-            return None
+    if common_device(inputs) is not HOST:
+        return None
     found = _plans.find(op, attrs, inputs, True)
     if found is MISSING:
         found = _plans.put(op, attrs, inputs, True, make_plan(op, attrs, inputs))

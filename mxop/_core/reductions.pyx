@@ -135,3 +135,8 @@ cdef ReductionRun reduction_run(ReductionCall call, Array source, tuple axes, Ar
 
 cdef void dense_operand(Operand* operand, char* data, int dtype) noexcept:
     operand.data, operand.dtype, operand.contiguous, operand.staged, operand.ndim = data, dtype, True, False, 0
+
+
+def reduction_on_host(op, attrs, Array source, tuple axes, Array result, int req):
+    """Return the prepared call of a reduction of an array into another."""
+    return reduction_run(reduction_call(op, attrs), source, axes, result, req)

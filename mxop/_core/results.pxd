@@ -1,4 +1,5 @@
 from mxop._core.array cimport Array
+from mxop._core.device cimport Device
 
 cpdef enum Ways:
     DENSE = 1           # whoever writes needs C order
@@ -6,6 +7,7 @@ cpdef enum Ways:
     SAME_PLACE = 4      # element k may be written where element k of an input lies
     ADDS = 8            # whoever writes adds where that is asked for
 
+cpdef Device common_device(object arrays)
 cdef int check_device(object op, object inputs) except -1
 cdef int raise_devices(object op, object inputs) except -1
 cdef Array prepared_output(object op, object out, object shape, int dtype, Array beside=*)
@@ -14,10 +16,10 @@ cpdef list output_list(object op, object out, int n)
 cpdef list results_for(object op, object inputs, list targets, object shapes, object types)
 cdef Array one_result(object op, object inputs, object out, Array like, int* req)
 cdef int hand_over(object op, list results, list targets, int req) except -1
-cdef Array new_at(tuple shape, int dtype, bint on_gpu, int device_id)
+cpdef Array new_at(tuple shape, int dtype, Device device, int place)
 cdef list requests_of(list targets, int req)
 cdef Array fresh_like(Array a, bint zeros)
-cdef int clear(Array a) except -1
+cpdef int clear(Array a) except -1
 cdef bint goes_beside(Array target, object read, int req, int ways) except -1
 cpdef list work_for(object read, list outputs, list reqs, int ways)
 cpdef int deliver(list work, list outputs, list reqs, object unwritten=*) except -1

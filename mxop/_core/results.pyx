@@ -3,17 +3,13 @@
 Arrays that are given are checked, others are made.  What cannot be written where it belongs (it is to be added, it overlaps
 what is read, or lies in no order) is written *beside*, and copied or added afterwards.
 """
-from libc.string cimport memset
-
-from mxop._core.array cimport Array, alloc_like, alloc_tuple, touch, write_pointer
+from mxop._core.array cimport Array, HOST, new_like, touch
+from mxop._core.device cimport Device
 from mxop._core.record cimport is_recording
 from mxop._core.transfer cimport copy_into, overlaps, same_dims, same_layout
-from mxop._kernels.instruction_sets cimport itemsize_of
-from mxop._kernels.machine cimport GIL_BYTES
 from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
 from mxop.support import dtypes
-from mxop._core.array import as_numpy
 from mxop.support.errors import MXNetError, OpTypeError, OpValueError
 
 
@@ -35,18 +31,21 @@ cpdef list output_list(object op, object out, int n):
     return given + [None] * (n - len(given))
 
 
-cdef bint together(Array a, Array b) noexcept:
-    """Return whether one device computes with both arrays."""
-    if a.gpu is None or b.gpu is None:
-        return a.gpu is b.gpu
-    return a.device_id == b.device_id
+cpdef Device common_device(object arrays):
+    """Return the device on which all arrays lie, that of new ones where there are none; None where they lie on several."""
+    cdef Device found = None
+    for a in arrays:
+        if found is None:
+            found = (<Array>a).device
+        elif (<Array>a).device is not found:
+            return None
+    return HOST if found is None else found
 
 
 cdef int check_device(object op, object inputs) except -1:
     """Raise unless one device computes with all inputs."""
-    for a in inputs:
-        if not together(<Array>a, <Array>inputs[0]):
-            raise_devices(op, inputs)
+    if common_device(inputs) is None:
+        raise_devices(op, inputs)
     return 0
 
 
@@ -60,7 +59,7 @@ cdef Array prepared_output(object op, object out, object shape, int dtype, Array
     if not isinstance(out, Array):
         raise OpTypeError(f"operator {op.name}: out must be an NDArray, got {type(out).__name__}")
     cdef Array a = <Array>out
-    if beside is not None and not together(a, beside):
+    if beside is not None and a.device is not beside.device:
         raise OpValueError(f"operator {op.name}: out lies on {out.context}, the inputs on {(<object>beside).context}; use "
                            "as_in_context")
     if shape is not None and a.shape_tuple() != shape:
@@ -97,7 +96,7 @@ cpdef list results_for(object op, object inputs, list targets, object shapes, ob
         if targets[k] is not None:
             target = prepared_output(op, targets[k], tuple(shapes[k]), types[k], first)
         else:
-            target = new_at(tuple(shapes[k]), types[k], first is not None and first.gpu is not None,
+            target = new_at(tuple(shapes[k]), types[k], HOST if first is None else first.device,
                             0 if first is None else first.device_id)
         results.append(target)
     return results
@@ -107,9 +106,8 @@ cdef Array one_result(object op, object inputs, object out, Array like, int* req
     """Return the result of a call that has one, of the shape and type of `like`; `req` becomes its request."""
     cdef Array first = <Array>inputs[0], result
     cdef list targets
-    if out is None and first.gpu is None:
-        req[0], result = REQ_WRITE, alloc_like(like)
-        result.device_id = first.device_id
+    if out is None:
+        req[0], result = REQ_WRITE, new_like(like, first)
         return result
     if isinstance(out, Array):
         check_device(op, inputs)
@@ -138,40 +136,24 @@ cdef list requests_of(list targets, int req):
 
 # ---- memory -----------------------------------------------------------------------------------------------------------
 
-cdef Array new_at(tuple shape, int dtype, bint on_gpu, int device_id):
+cpdef Array new_at(tuple shape, int dtype, Device device, int place):
     """Return a new array on a device; its elements are not set."""
-    cdef Array a
-    if on_gpu:
-        from mxop._gpu import device
-        return device.empty(shape, dtype, device_id)
-    a = alloc_tuple(shape, dtype)
-    a.device_id = device_id
+    cdef Array a = <Array>device.empty(shape, dtype)
+    a.device_id = place
     return a
 
 
 cdef Array fresh_like(Array a, bint zeros):
     """Return a new array of the same shape, type and device."""
-    cdef Array b = new_at(a.shape_tuple(), a.dtype, a.gpu is not None, a.device_id)
+    cdef Array b = new_at(a.shape_tuple(), a.dtype, a.device, a.device_id)
     if zeros:
         clear(b)
     return b
 
 
-cdef int clear(Array a) except -1:
+cpdef int clear(Array a) except -1:
     """Set all elements to zero."""
-    cdef char* data
-    cdef size_t nbytes = a.size * itemsize_of(a.dtype)
-    if a.gpu is not None:
-        a.gpu.fill(0)
-    elif a.contiguous:
-        data = write_pointer(a)
-        if nbytes < GIL_BYTES:
-            memset(data, 0, nbytes)
-        else:
-            with nogil:
-                memset(data, 0, nbytes)
-    else:
-        as_numpy(a)[...] = 0
+    a.device.fill(a, 0)
     return 0
 
 

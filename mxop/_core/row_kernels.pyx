@@ -23,7 +23,8 @@ from mxop._kernels.reduce cimport COMBINE_ADD, reduce_rows
 
 from mxop._kernels.instruction_sets import has_instruction
 from mxop._kernels.reduce import CODES
-from mxop.formula import compile_program, const, input_, param, substitute
+from mxop._core.prepare import with_constants
+from mxop.formula import compile_program, input_
 from mxop.support.memo import keep
 
 cdef enum:
@@ -271,8 +272,7 @@ def prepare_row_kernel(Py_ssize_t rows, list locals_, list stages, list arrays, 
     lay_out(call, ghosts, stages)
     fetch_ahead(call, [arrays[n] for n in sorted((reread | written) - sums) if n in reread or not goes_past_the_caches(call, n)])
     if numbers and len(numbers) > MAX_VALUES:
-        constants, numbers = {param(name): const(value) for name, value in numbers.items()}, None
-        stages = [(substitute(roots, constants), *rest) for roots, *rest in stages]
+        stages, numbers = [(with_constants(roots, numbers), *rest) for roots, *rest in stages], None
     params = tuple(numbers or ())
     for k, name in enumerate(params):
         values[k].d = numbers[name]

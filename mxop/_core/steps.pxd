@@ -29,5 +29,5 @@ cdef class Steps(Call):
     cdef Places places
     cdef Steps finished(self)
 
-cdef Move move_of(Array source, Array result, int req)
+cpdef Move move_of(Array source, Array result, int req)
 cdef list works_of(list calls)

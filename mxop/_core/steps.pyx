@@ -36,7 +36,7 @@ cdef class Move(Call):
         return 0
 
 
-cdef Move move_of(Array source, Array result, int req):
+cpdef Move move_of(Array source, Array result, int req):
     """Return a copy (or sum, by `req`) of one array into another of its shape; the types may differ."""
     cdef Move move = Move()
     move.source, move.result, move.program = source, result, copy_program(source.dtype)

@@ -5,7 +5,7 @@ of its outputs have been added up.  Elementwise calls run their backward program
 its rule.  With ``create_graph`` the gradient's own calls are recorded, which gives every higher order.
 """
 from mxop._core.array cimport (
-    Array, Node, Reading, alloc_like, changed_by, detached, has_history, host_reads, reading_of, stamp_now, touch, write_pointer,
+    Array, Node, Reading, changed_by, detached, has_history, host_reads, new_like, reading_of, stamp_now, touch,
 )
 from mxop._core.chain cimport checked, gradients_at
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
@@ -347,17 +347,10 @@ cdef int back_elementwise(Node node, list needed, bint create) except -1:
 cdef Array ones_like(Array h):
     """Return ones of the shape and type of an array, without history."""
     cdef Array g
-    cdef Py_ssize_t i
-    if h.dtype > FLOAT64 or h.gpu is not None or h.size > 4096:
+    if h.dtype > FLOAT64 or h.size > 4096:
         return call_one(_ones_like, h)
-    g = alloc_like(h)
-    g.device_id = h.device_id
-    if h.dtype == FLOAT32:
-        for i in range(g.size):
-            (<float*>write_pointer(g))[i] = 1
-    else:
-        for i in range(g.size):
-            (<double*>write_pointer(g))[i] = 1
+    g = new_like(h, h)
+    g.device.fill(g, 1)
     return g
 
 
@@ -518,7 +511,7 @@ cdef bint exchange(Node leaf, Array g) noexcept:
     cdef Array old = <Array>leaf.grad
     cdef Block* block = g.block
     cdef char* data = g.data
-    if g.gpu is not None or old.gpu is not None or Py_REFCNT(old) > 2:  # the variable's, and `old`
+    if Py_REFCNT(old) > 2:  # the variable's, and `old`
         return False
     if g.dtype != old.dtype or not same_dims(g, old) or not (whole(g) and whole(old)) or old.readonly_ or g.readonly_:
         return False

@@ -1,7 +1,7 @@
 """Copies between arrays, and whether their memory overlaps."""
 from libc.string cimport memcpy, memset
 
-from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, write_pointer
+from mxop._core.array cimport Array, fill_operand, new_like, read_pointer, write_pointer
 from mxop._kernels.instruction_sets cimport itemsize_of, store_of
 from mxop._kernels.machine cimport GIL_BYTES
 from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, collapse
@@ -25,15 +25,12 @@ cdef bint same_dims(Array a, Array b) noexcept:
     return True
 
 
-cdef bint overlaps(Array a, Array b) except -1:
+cpdef bint overlaps(Array a, Array b) except -1:
     """Return whether the memory of two arrays may overlap."""
     cdef char* a_low
     cdef char* a_high
     cdef char* b_low
     cdef char* b_high
-    if a.gpu is not None and b.gpu is not None:
-        from mxop._gpu import device
-        return device.overlap(a.gpu, b.gpu)
     if read_pointer(a) == NULL or read_pointer(b) == NULL or a.size == 0 or b.size == 0:
         return False
     extent(a, &a_low, &a_high)
@@ -57,21 +54,15 @@ def span(Array a):
     """Return the addresses at which the memory of an array begins and ends."""
     cdef char* low
     cdef char* high
-    if a.gpu is not None:
-        from mxop._gpu import device
-        return device.extent(a.gpu)
     if a.size == 0 or read_pointer(a) == NULL:
         return 0, 0
     extent(a, &low, &high)
     return <size_t>low, <size_t>high
 
 
-cdef bint same_layout(Array a, Array b) except -1:
+cpdef bint same_layout(Array a, Array b) except -1:
     """Return whether element k of both arrays lies at the same address."""
     cdef int i
-    if a.gpu is not None and b.gpu is not None:
-        from mxop._gpu import device
-        return device.same_layout(a.gpu, b.gpu)
     if read_pointer(a) != read_pointer(b) or a.dtype != b.dtype or not same_dims(a, b):
         return False
     for i in range(a.ndim):
@@ -91,13 +82,13 @@ cdef Program copy_program(int dtype):
 
 cdef int copy_into(Array source, Array target, int req) except -1:
     """Copy (or add, by `req`) one array into another of the same number of elements, converting types."""
+    if req != REQ_NULL:
+        target.device.copy(source, target, req)
+    return 0
+
+
+cdef int copy_on_host(Array source, Array target, int req) except -1:
     cdef Operand operands[2]
-    if req == REQ_NULL:
-        return 0
-    if source.gpu is not None or target.gpu is not None:
-        from mxop._gpu import launch
-        launch.copy(source, target, req)
-        return 0
     write_pointer(target)
     if overlaps(source, target) and not same_layout(source, target):
         source = contiguous_copy(source)
@@ -112,9 +103,8 @@ cdef int copy_into(Array source, Array target, int req) except -1:
     return move(source.size, &operands[0], &operands[1], copy_program(source.dtype))
 
 
-cdef int copy_from(Array source, Py_ssize_t offset, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides,
-                   Array target) except -1:
-    """Copy the elements that lie there in an array, by strides in bytes, into a new contiguous one of its type."""
+cdef int gather_on_host(Array source, Py_ssize_t offset, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides,
+                        Array target) except -1:
     cdef Operand operands[2]
     if source.node is None:
         target.output = source.output  # what comparisons gave stays known as such
@@ -130,15 +120,19 @@ cdef int copy_from(Array source, Py_ssize_t offset, int ndim, const Py_ssize_t* 
     return move(target.size, &operands[0], &operands[1], copy_program(source.dtype))
 
 
-cdef int fill(Array target, double value) except -1:
-    """Set all elements of an array to a number that its type has: copy an element that lies everywhere."""
+cdef int fill_on_host(Array target, double value) except -1:
+    """Copy an element that lies everywhere."""
     cdef Operand operands[2]
     cdef unsigned long long element = 0
     cdef char* p = write_pointer(target)
     cdef Py_ssize_t done = itemsize_of(target.dtype), nbytes = target.size * done
     store_of(target.dtype, True)(1, &value, <char*>&element, 0, False)
-    if target.contiguous and element == 0 and nbytes < GIL_BYTES:
-        memset(p, 0, nbytes)
+    if target.contiguous and element == 0:
+        if nbytes < GIL_BYTES:
+            memset(p, 0, nbytes)
+        else:
+            with nogil:
+                memset(p, 0, nbytes)
         return 0
     if target.contiguous and 0 < nbytes < GIL_BYTES:
         memcpy(p, &element, done)
@@ -155,12 +149,7 @@ cdef int fill(Array target, double value) except -1:
 
 cdef Array contiguous_copy(Array a):
     """Return a C-order copy."""
-    cdef Array result
-    if a.gpu is not None:
-        from mxop._gpu import device
-        return device.contiguous_copy(a)
-    result = alloc_like(a)
-    result.device_id = a.device_id
+    cdef Array result = new_like(a, a)
     copy_into(a, result, REQ_WRITE)
     return result
 

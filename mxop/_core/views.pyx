@@ -8,14 +8,14 @@ from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
 from mxop._core.array cimport (
-    Array, alloc, alloc_tuple, has_history, is_making, new_array, read_pointer, settle_from_host, touch, view_at, wrapped,
+    Array, HOST, alloc, alloc_tuple, has_history, is_making, new_array, read_pointer, settle_from_host, touch, view_at, wrapped,
     write_pointer,
 )
 from mxop._core.numbers cimport plain_number, plain_parameter
 from mxop._core.profile cimport IMPERATIVE, watched
 from mxop._core.recent cimport numpy_shapes
 from mxop._core.record cimport is_recording
-from mxop._core.transfer cimport copy_from, copy_into, fill, same_dims
+from mxop._core.transfer cimport copy_into, same_dims
 from mxop._kernels.codes cimport BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
 from mxop._kernels.instruction_sets cimport itemsize_of, store_of
 from mxop._kernels.operands cimport MAX_DIMS, REQ_WRITE
@@ -65,8 +65,7 @@ cdef Array plain_view(Array x, object key):
     cdef bint several = type(key) is tuple
     cdef int k
     made.ndim, made.offset = 0, 0
-    if x.gpu is not None or not found_places(x, PySequence_Fast_ITEMS(key) if several else &alone,
-                                             len(<tuple>key) if several else 1, &made):
+    if not found_places(x, PySequence_Fast_ITEMS(key) if several else &alone, len(<tuple>key) if several else 1, &made):
         return None
     if made.ndim == 0 and x.ndim and not numpy_shapes():  # MXNet: one element has shape (1,)
         add(&made, 1, itemsize_of(x.dtype))
@@ -127,7 +126,7 @@ cdef Array plain_reshaped(Array x, tuple sizes):
     cdef Py_ssize_t strides[MAX_DIMS]
     cdef Py_ssize_t total = 1, size, step = itemsize_of(x.dtype)
     cdef int k, open_ = -1, ndim = len(sizes)
-    if not x.contiguous or x.gpu is not None or ndim > MAX_DIMS or ndim == 0 or x.size == 0:
+    if not x.contiguous or ndim > MAX_DIMS or ndim == 0 or x.size == 0:
         return None
     for k in range(ndim):
         if type(sizes[k]) is not int:
@@ -160,7 +159,7 @@ cdef Array plain_transposed(Array x, tuple axes):
     cdef unsigned long long seen = 0
     cdef Py_ssize_t axis
     cdef int k
-    if x.gpu is not None or not 0 < x.size <= SHORT or x.ndim == 0 or watched(IMPERATIVE):
+    if not 0 < x.size <= SHORT or x.ndim == 0 or watched(IMPERATIVE):
         return None
     if axes and len(axes) != x.ndim:
         return None
@@ -176,9 +175,9 @@ cdef Array plain_transposed(Array x, tuple axes):
             return None
         seen |= 1ULL << axis
         add(&made, x.shape_[axis], x.strides_[axis])
-    found = alloc(made.ndim, made.shape, x.dtype)
+    found = <Array>x.device.make(made.ndim, made.shape, x.dtype)
     found.device_id = x.device_id
-    copy_from(x, 0, made.ndim, made.shape, made.strides, found)
+    x.device.copy_from(x, 0, made.ndim, made.shape, made.strides, found)
     return found
 
 
@@ -186,9 +185,8 @@ cdef Array plain_transposed(Array x, tuple axes):
 
 cdef object element(Array x):
     """Return the only element as a Python number; None for types that are not plain."""
+    x = <Array>x.device.to_host(x)
     cdef const char* p = read_pointer(x)
-    if x.gpu is not None:
-        return None
     if x.dtype == FLOAT32:
         return <double>(<const float*>p)[0]
     if x.dtype == FLOAT64:
@@ -210,10 +208,10 @@ cdef bint plain_assign(Array x, object key, object value) except -1:
     if type(value) is not float and type(value) is not int and not isinstance(value, Array):
         return False
     part = x if type(key) is slice and key.start is None and key.stop is None and key.step is None else plain_view(x, key)
-    if part is None or part.gpu is not None:
+    if part is None:
         return False
     if isinstance(value, Array):
-        if (<Array>value).gpu is not None or (<Array>value).device_id != x.device_id or not same_dims(<Array>value, part):
+        if (<Array>value).device is not x.device or (<Array>value).device_id != x.device_id or not same_dims(<Array>value, part):
             return False
         touch(x, "an assignment x[...] = value")
         copy_into(<Array>value, part, REQ_WRITE)
@@ -221,7 +219,7 @@ cdef bint plain_assign(Array x, object key, object value) except -1:
     if not -60000 < value < 60000 or not fits(value, part.dtype):
         return False
     touch(x, "an assignment x[...] = value")
-    fill(part, value)
+    part.device.fill(part, value)
     return True
 
 
@@ -262,7 +260,7 @@ def plain_filled(shape, value, ctx, dtype):
     made = alloc_tuple(<tuple>shape, code)
     settle_from_host(made)
     if value is not None:
-        fill(made, value)
+        HOST.fill(made, value)
     return made
 
 
@@ -335,11 +333,11 @@ cdef Array plain_list(list source, int dtype):
 
 
 def converted(Array x, int dtype):
-    """Return a copy in another element type; None for what autograd records, and on a GPU."""
+    """Return a copy in another element type; None for what autograd records."""
     cdef Array made
-    if x.gpu is not None or is_making() or (is_recording() and has_history(x)):
+    if is_making() or (is_recording() and has_history(x)):
         return None
-    made = alloc(x.ndim, x.shape_, dtype)
+    made = <Array>x.device.make(x.ndim, x.shape_, dtype)
     made.device_id = x.device_id
     copy_into(x, made, REQ_WRITE)
     return made
@@ -370,7 +368,7 @@ def plain_range(start, stop, step):
 
 cdef object plain_numpy(Array x):
     """Return a copy as a NumPy array; None for what is not contiguous, and for types that NumPy does not have."""
-    if not x.contiguous or x.gpu is not None or x.dtype > BOOL or x.size > SHORT:
+    if not x.contiguous or x.dtype > BOOL or x.size > SHORT:
         return None
     found = cnp.PyArray_EMPTY(x.ndim, <cnp.npy_intp*>x.shape_, _numbers[x.dtype], 0)
     memcpy(cnp.PyArray_DATA(<cnp.ndarray>found), read_pointer(x), x.size * itemsize_of(x.dtype))
@@ -378,9 +376,10 @@ cdef object plain_numpy(Array x):
 
 
 cdef object plain_scalar(Array x):
-    """Return the only element as a NumPy scalar; None on a GPU, and for types that NumPy does not have."""
-    if x.gpu is not None or x.dtype > BOOL:
+    """Return the only element as a NumPy scalar; None for types that NumPy does not have."""
+    if x.dtype > BOOL:
         return None
+    x = <Array>x.device.to_host(x)
     return PyArray_Scalar(read_pointer(x), cnp.PyArray_DescrFromType(_numbers[x.dtype]), None)
 
 

@@ -6,7 +6,6 @@ say so, all others deal in CuPy's arrays.
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -147,72 +146,8 @@ def to_numpy(array: Any) -> np.ndarray:
         return array.get()
 
 
-def view(base: Any, shape: tuple[int, ...], strides: tuple[int, ...], offset: int) -> Any:
-    """Return a view of a CuPy array's memory; strides and offset count elements."""
-    size = base.dtype.itemsize
-    with using(id_of(base)):
-        return _cupy.ndarray(tuple(shape), base.dtype, base.data + offset * size, tuple(s * size for s in strides))
-
-
-def unowned(address: int, shape: tuple[int, ...], code: int, device_id: int) -> Any:
-    """Return a CuPy array at an address of a device at which there need be no memory, as long as no kernel runs on it."""
-    cuda, size = require(device_id).cuda, max(prod(shape), 1) * dtypes.SIZES[code]
-    memory = cuda.MemoryPointer(cuda.UnownedMemory(address, size, None, device_id), 0)
-    with using(device_id):
-        return _cupy.ndarray(shape, type_of(code), memory)
-
-
 def wrap(array: Any) -> Any:
     """Return the NDArray over a CuPy array."""
     from .._core import core
 
     return core.from_gpu(array, id_of(array))
-
-
-def empty(shape: tuple[int, ...], code: int, device_id: int) -> Any:
-    """Return a new NDArray on a device whose elements are not set."""
-    return wrap(allocate(shape, code, device_id))
-
-
-def from_numpy(host: np.ndarray, device_id: int) -> Any:
-    """Return an NDArray on a device with a copy of a NumPy array."""
-    return wrap(uploaded(host, device_id))
-
-
-def zeros_like(array: Any) -> Any:
-    """Return an NDArray of zeros with the shape, type and device of a GPU NDArray."""
-    result = allocate(array.shape, array.dtype_code, id_of(array._gpu))
-    with using(id_of(result)):
-        result.fill(0)
-    return wrap(result)
-
-
-def contiguous_copy(array: Any) -> Any:
-    """Return a copy, in C order, of a GPU NDArray."""
-    with using(id_of(array._gpu)):
-        return wrap(array._gpu.copy(order="C"))
-
-
-# ---- moving arrays ---------------------------------------------------------------------------------------------------
-def extent(array: Any) -> tuple[int, int]:
-    """Return the addresses at which the memory of a CuPy array begins and ends."""
-    low = high = int(array.data.ptr)
-    if array.size == 0:
-        return low, low
-    for d, step in zip(array.shape, array.strides, strict=True):
-        if step < 0:
-            low += (d - 1) * step
-        else:
-            high += (d - 1) * step
-    return low, high + array.dtype.itemsize
-
-
-def overlap(a: Any, b: Any) -> bool:
-    """Return whether the memory of two CuPy arrays may overlap (addresses are unique among devices)."""
-    (a_low, a_high), (b_low, b_high) = extent(a), extent(b)
-    return a_low < b_high and b_low < a_high
-
-
-def same_layout(a: Any, b: Any) -> bool:
-    """Return whether equal indices of two CuPy arrays are the same element."""
-    return a.data.ptr == b.data.ptr and a.dtype == b.dtype and a.shape == b.shape and a.strides == b.strides

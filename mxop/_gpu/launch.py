@@ -111,21 +111,6 @@ def copied(source: Any, target: Any, req: int) -> Ready | None:
     return formula(made.roots, (), (), [source], [target], made.compute, (req,), "copy")
 
 
-def assign(source: Any, target: Any, req: int) -> None:
-    """Copy (or add) a CuPy array into another of the same size and device, converting types."""
-    if req == text.REQ_NULL or target.size == 0:
-        return
-    if device.same_layout(source, target) and req != text.REQ_ADD:
-        return
-    place = device.id_of(target)
-    with device.using(place):
-        if source.shape != target.shape:
-            source = source.reshape(target.shape)
-        if device.overlap(source, target) and not device.same_layout(source, target):
-            source = source.copy()
-    run(copied(source, target, req), place)
-
-
 def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: Any) -> list[Ready]:
     """Return what reduces a CuPy array over axes, into one in C order of the type and the size of the result.
 
@@ -168,21 +153,3 @@ def _uncombined(made: reductions.ReductionText, source: Any, result: Any, each: 
     if made.final_root is not None:
         (root,) = substitute([made.final_root], {input_(0): root, input_(1): const(each)})
     return formula((root,), (), (), inputs, [result], made.compute, (text.REQ_WRITE,), made.name)
-
-
-def copy(source: Any, target: Any, req: int) -> None:
-    """Copy (or add, by `req`) one NDArray into another of the same size, converting types; one or both are on a GPU."""
-    from .._core import core
-
-    if target._gpu is None:
-        core.copy(core.from_numpy(device.to_numpy(source._gpu), False), target, req)
-        return
-    place = device.id_of(target._gpu)
-    if source._gpu is None:
-        assign(device.uploaded(core.as_numpy(source), place), target._gpu, req)
-    elif device.id_of(source._gpu) == place:
-        assign(source._gpu, target._gpu, req)
-    else:
-        with device.using(place):  # CuPy copies to the current device
-            moved = source._gpu.copy()
-        assign(moved, target._gpu, req)

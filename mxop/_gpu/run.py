@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from .._core import core, results
-from .._core.external import refuse_result
 from .._core.launched import LaunchCall
 from ..opdef import Formula
 from ..opdef.parts import Part
@@ -45,7 +44,7 @@ def _evaluate(name: str, formula: Formula, values: Sequence[float], inputs: Sequ
     """
     work = results.work_for(inputs, outputs, list(reqs), results.Ways.SAME_PLACE | results.Ways.ADDS)
     now = [req if a is b else REQ_WRITE for a, b, req in zip(work, outputs, reqs, strict=True)]
-    arrays, targets = [a._gpu for a in inputs], [a._gpu for a in work]
+    arrays, targets = [a._memory for a in inputs], [a._memory for a in work]
     found = launch.formula(formula.roots, formula.params, values, arrays, targets, compute, now, name)
     plan = launch.run(found, device.id_of(targets[0]))
     results.deliver(work, outputs, list(reqs))
@@ -119,7 +118,7 @@ def prepared_formula(name: str, formula: Formula, values: Sequence[float], input
         return None
     if compute is None:
         compute = formula.compute_type(outputs[0].dtype_code)
-    arrays, targets = [a._gpu for a in inputs], [a._gpu for a in outputs]
+    arrays, targets = [a._memory for a in inputs], [a._memory for a in outputs]
     found = launch.formula(formula.roots, formula.params, values, arrays, targets, compute, reqs, name)
     return _all_ready([found], device.id_of(targets[0]))
 
@@ -144,12 +143,12 @@ def prepared_reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], 
     """Return the prepared call of a reduction; None where its result cannot be written where it belongs."""
     if not _lie_apart([source], [result], [req], results.Ways.DENSE):
         return None
-    return _all_ready(launch.reduction(op, attrs, source._gpu, axes, result._gpu), device.id_of(result._gpu))
+    return _all_ready(launch.reduction(op, attrs, source._memory, axes, result._memory), device.id_of(result._memory))
 
 
 def prepared_copy(source: Any, target: Any, req: int) -> Any:
     """Return the prepared call that copies an array, or adds it, to one of its shape that it does not overlap."""
-    return _all_ready([launch.copied(source._gpu, target._gpu, req)], device.id_of(target._gpu))
+    return _all_ready([launch.copied(source._memory, target._memory, req)], device.id_of(target._memory))
 
 
 # ---- reductions and kernels ------------------------------------------------------------------------------------------
@@ -157,8 +156,8 @@ def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: A
     """Run a reduction over `axes` into an array; return what was launched, if that is one kernel."""
     (work,) = results.work_for([source], [result], [req], results.Ways.DENSE)
     plans = [
-        launch.run(found, device.id_of(work._gpu))
-        for found in launch.reduction(op, attrs, source._gpu, axes, work._gpu)
+        launch.run(found, device.id_of(work._memory))
+        for found in launch.reduction(op, attrs, source._memory, axes, work._memory)
     ]
     results.deliver([work], [result], [req])
     return plans[0] if len(plans) == 1 and axes and source.size else None
@@ -169,33 +168,27 @@ class Moves:
 
     def move(self, source: Any, target: Any, req: int = REQ_WRITE) -> None:
         """Copy an array into another, or add it."""
-        launch.assign(source._gpu, target._gpu, req)
+        core.copy(source, target, req)
 
     def add(self, source: Any, target: Any) -> None:
         """Add an array to another."""
-        launch.assign(source._gpu, target._gpu, REQ_ADD)
+        core.copy(source, target, REQ_ADD)
 
     def fill(self, target: Any, value: Any) -> None:
         """Set all elements to a number, converted as NumPy does it: negative ones wrap around in unsigned types."""
         number = np.asarray(value).astype(device.type_of(target.dtype_code))
-        with device.using(device.id_of(target._gpu)):
-            target._gpu.fill(number[()])
+        with device.using(device.id_of(target._memory)):
+            target._memory.fill(number[()])
 
 
-def kernel(op: Any, params: dict[str, Any], inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+def kernel(op: Any, inputs: Sequence[Any], outputs: Sequence[Any], **params: Any) -> Any:
     """Run a kernel's GPU function on arrays that it can read and write as they lie."""
-    place = device.id_of(outputs[0]._gpu)
+    place = outputs[0]._device.number
     xp = device.require(place)
     with device.using(place):
-        if op.clears:
-            for out in outputs:
-                out._gpu.fill(0)
         if op.moves is not None and op.moves is op.run_gpu:
-            found = op.moves(None, *([Part(_MOVES, a) for a in arrays] for arrays in (inputs, outputs)), **params)
-        else:
-            found = op.run_gpu(xp, [a._gpu for a in inputs], [a._gpu for a in outputs], **params)
-        if op.clears:
-            refuse_result(op, "GPU", found)
+            return op.moves(None, *([Part(_MOVES, a) for a in arrays] for arrays in (inputs, outputs)), **params)
+        return op.run_gpu(xp, [a._memory for a in inputs], [a._memory for a in outputs], **params)
 
 
 _MOVES = Moves()

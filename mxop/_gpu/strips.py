@@ -289,12 +289,13 @@ static unsigned long long mx_shared[{SHARED // 8}];
 
 def prepared(rows: int, locals_: Sequence[tuple[Shape, int]], stages: Sequence[tuple], arrays: Sequence[Any]) -> Any:
     """Return the prepared call of a strip, or None; see :func:`mxop._core.row_kernels.prepare_row_kernel`."""
+    from .._core import transfer
     from .._core.launched import LaunchCall
 
     written = {number for _, _, outputs, *_ in stages for number in outputs if number >= 0}
-    if any(device.overlap(arrays[k]._gpu, a._gpu) for k in written for a in arrays if a is not arrays[k]):
+    if any(transfer.overlaps(arrays[k], a) for k in written for a in arrays if a is not arrays[k]):
         return None
-    place = device.id_of(arrays[0]._gpu)
+    place = arrays[0]._device.number
     strip = Strip(rows, locals_, stages, [(a.shape, a._strides, a.dtype_code) for a in arrays])
     own = tuple([rows * size for size in strip.row_bytes.values()]) if strip.in_memory else ()
     with device.using(place):
@@ -303,7 +304,7 @@ def prepared(rows: int, locals_: Sequence[tuple[Shape, int]], stages: Sequence[t
     plan = Plan(
         function, (blocks,), scalar("float"), tuple(strip.numbers), device_of(place), shared=strip.shared, own=own
     )
-    return LaunchCall(plan, [a._gpu for a in arrays], (), (), place)
+    return LaunchCall(plan, [a._memory for a in arrays], (), (), place)
 
 
 __all__ = ["NAME", "Strip", "prepared"]

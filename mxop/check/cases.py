@@ -346,8 +346,6 @@ def buffer(n: int, dtype: str, device: Any = None) -> Any:
 def store(array: Any, values: np.ndarray) -> None:
     """Write values into an NDArray of any strides."""
     made = core.from_numpy(np.ascontiguousarray(values).reshape(array.shape))
-    if array._gpu is not None:
-        made = made.as_in_context(array.context)
     core.copy(made, array)
 
 

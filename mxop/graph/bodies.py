@@ -69,10 +69,8 @@ class Bodied(External):
 
     def prepared(self, inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
         """Return a call of :mod:`mxop._core.loops` on these arrays; None if the bodies must be run by :meth:`run`."""
-        if any(a._gpu is not None for a in (*inputs, *outputs)):
-            return None
         try:
-            return self.call(inputs, outputs, reqs)
+            return outputs[0]._device.loop(self, inputs, outputs, reqs)
         except NotImplementedError:  # a call in a body cannot be moved to other arrays
             return None
 
@@ -236,7 +234,7 @@ def body_calls(
         Result(e, table.stand_in(*spec), ADD if k >= n - n_sums else WRITE)
         for k, (e, spec) in enumerate(zip(graph.outputs, made, strict=True))
     ]
-    buffers = Buffers(table)
+    buffers = Buffers(table, core.HOST)
     (schedule,), _ = build([Phase(graph.nodes, results)], known, bound, buffers, bool(of_stage(passes, "plan")))
     own = [((size,), code) for code, size in buffers.sizes]
     if answer:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .._core import array as memory
 from .._core import core, profile, tape
 from ..support import dtypes
 from ..support.errors import MXNetError, OpTypeError, OpValueError, closest
@@ -95,8 +94,7 @@ class Executor:
 
     def _prepare(self) -> None:
         self._given = {n: (a.shape, a.dtype_code) for n, a in self._bound.items()}
-        self._device = next((a for a in self._bound.values() if a._gpu is not None), None)
-        self._place = -1 if self._device is None else self._device.context.device_id
+        self._device = next((a._device for a in self._bound.values()), core.HOST)
         self._arena = Arena(self._device)
         self._has_mode = has_mode(self._graph)
         self._lowered: dict[bool, Lowered] = {}  # by train mode
@@ -118,7 +116,7 @@ class Executor:
 
     def _ready(self, is_train: bool, wanted: Sequence[int]) -> Ready:
         """Return the pattern for a mode and the wanted gradients, completed for the bound arrays."""
-        ready = self._structure.ready(tuple(self._given.values()), tuple(wanted), is_train, self._place)
+        ready = self._structure.ready(tuple(self._given.values()), tuple(wanted), is_train, self._device.number)
         self._check_inferred(ready, wanted)
         return ready
 
@@ -133,9 +131,8 @@ class Executor:
                 self._sized[i] = shape, self._outputs[i]
 
     def _output(self, shape: tuple[int | None, ...], code: int) -> core.NDArray:
-        found, place = allocate(shape, code, self._device), getattr(self._ctx, "place", 0)
-        if place and self._device is None:
-            memory.set_device(found, place)
+        found = allocate(shape, code, self._device)
+        self._device.place(found, getattr(self._ctx, "place", 0))
         return found
 
     def _check_inferred(self, ready: Ready, wanted: Sequence[int]) -> None:
@@ -424,7 +421,7 @@ class Executor:
         mode = is_train if self._has_mode else bool(self._wanted)
         if mode not in self._lowered:
             wanted = tuple(self._wanted) if mode else ()
-            pattern = self._structure.pattern(tuple(self._given.values()), wanted, mode, self._place)
+            pattern = self._structure.pattern(tuple(self._given.values()), wanted, mode, self._device.number)
             self._lowered[mode] = pattern.lowered
         return self._lowered[mode]
 
@@ -491,7 +488,7 @@ def _resized(array: Any, shape: tuple[int, ...], allow_up_sizing: bool, name: st
     if not allow_up_sizing and size_of(shape) > array.size:
         raise OpValueError(f"reshape: {name!r} would grow from {array.shape} to {shape}; make the large executor first and "
                            f"reshape it down, or pass allow_up_sizing=True to allocate new arrays")  # fmt: skip
-    new = allocate(shape, array.dtype_code, array)
+    new = allocate(shape, array.dtype_code, array._device)
     new[:] = 0
     return new
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from html import escape
 from typing import Any
 
-from ..context import cpu
+from ..context import of_array
 from ..support import dtypes
 from .infer import Known
 from .ir import Entry, Graph, Node, location
@@ -62,7 +62,7 @@ class Explanation:
         self._schedules = [executor._train, executor._backward] if train else [schedule]
         self._known: Known = self._plan.known  # type: ignore[assignment]
         self._places = _Places(executor, self._plan)
-        self.context = executor._device.context if executor._device is not None else cpu()
+        self.context = of_array(executor._device.number, max(executor._device.number, 0))
         self.rows = list(self._make_rows())
         self.views = [(value_name(e), value_name(of)) for e, of in self._plan.alias.items()]
         self.buffers = _buffers(self._plan, self.rows)

@@ -37,7 +37,7 @@ class Heads:
         self._places = self._pointed_at = None
         self._alone = RLock()  # while pointers refer to one caller's arrays, runs of other callers must wait
         large = sum(a.size * dtypes.SIZES[a.dtype_code] for a in self._own) >= LARGE_BYTES
-        if fixed and large and all(a._gpu is None for a in self._own):
+        if fixed and large:
             places = core.PlacesWithin(self._own)
             try:
                 places.note(schedule.calls)
@@ -56,7 +56,7 @@ class Heads:
 
     def _is_readable(self, target: Any, value: Any) -> bool:
         """Return whether a run can read a value in place."""
-        if not (isinstance(value, core.Dense) and value._contiguous and value._gpu is None):
+        if not (isinstance(value, core.Dense) and value._device is target._device and core.fits(value)):
             return False
         if value.shape != target.shape or value.dtype_code != target.dtype_code:
             return False
@@ -127,7 +127,5 @@ def assign(values: Iterable[tuple[Any, Any, str]]) -> None:
         if isinstance(value, core.Dense):
             if value is not target:
                 core.copy(value, target)
-        elif target._gpu is None:
-            np.copyto(core.as_numpy(target), value, casting="unsafe")
         else:
             target[:] = value

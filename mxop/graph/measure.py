@@ -30,7 +30,7 @@ def measured(executor: Any, plan: Plan, schedules: list[Any], train: bool) -> tu
     train : bool
         Whether operators run in training mode.
     """
-    wait = _wait if executor._device is not None else None
+    wait = executor._device.synchronize
     cost = profile.clock_cost()
     with _unchanged(_written(executor, plan)), _mode(train):
         for head in executor._heads.arrays:
@@ -52,12 +52,6 @@ def lasting(plan: Plan) -> list[str]:
 
 def _run(schedules: list[Any], wait: Any) -> list[int]:
     return [t for schedule in schedules for t in schedule.times(wait)]
-
-
-def _wait() -> None:
-    from .._gpu import device
-
-    device.synchronize()
 
 
 def _written(executor: Any, plan: Plan) -> list[Any]:

@@ -76,13 +76,13 @@ class Monitor:
         return self._ready[key]
 
     def _steps(
-        self, nodes: list[Node], results: list[Result], known: Known, like: Any
+        self, nodes: list[Node], results: list[Result], known: Known, device: Any
     ) -> list[tuple[Node | None, Any]]:
         steps: list[tuple[Node | None, Any]] = []
         for node in nodes:
             if node.op is None:
                 continue
-            outputs = [allocate(known.shape((node, k)), known.dtype((node, k)), like) for k in range(node.n_outputs)]
+            outputs = [allocate(known.shape((node, k)), known.dtype((node, k)), device) for k in range(node.n_outputs)]
             inputs = [self._arrays[e] for e in node.inputs]
             self._arrays.update({(node, k): a for k, a in enumerate(outputs)})
             steps.append((node, prepared(node.op, node.attrs, inputs, outputs, [1] * len(outputs), node)))

@@ -54,7 +54,7 @@ class _Ready(plans.Prepared):
         ]
         bound = dict(zip((*pattern.variables, *pattern.lowered.heads), (*inputs, *heads), strict=True))
         if plan.constants:
-            bound |= constants_of(plan.constants, plan.known, next(iter([*inputs, *self.results])))
+            bound |= constants_of(plan.constants, plan.known, core.device_of(plan.place))
         buffers = [table.stand_in((size,), code) for code, size in plan.sharing.buffers]
         results = [*self.results, *self.grads]
         super().__init__(plan.recipe.prepare(plan.parts, bound, results, buffers, plan.sharing, plan.named))

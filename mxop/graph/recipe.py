@@ -11,7 +11,6 @@ from typing import Any
 from .._core import core
 from ..opdef import contiguous_strides, registry
 from ..opdef.symbolic import Part, completed
-from ..support import dtypes
 from ..support.errors import MXNetError
 from .assignment import Assign
 from .fuse import Fused
@@ -187,15 +186,11 @@ def recipe_of(
 
 
 # ---- arrays and calls ---------------------------------------------------------------------------------------------------
-def allocate(shape: tuple[int | None, ...], code: int, like: Any = None) -> Any:
-    """Return a new array on the device of `like`; a dimension of None is 0 until a run determines it."""
+def allocate(shape: tuple[int | None, ...], code: int, device: Any) -> Any:
+    """Return a new array on a device; a dimension of None is 0 until a run determines it."""
     if None in shape:
         shape = tuple([d or 0 for d in shape])
-    if like is not None and like._gpu is not None:
-        from ..ndarray import empty
-
-        return empty(shape, ctx=like.context, dtype=dtypes.NAMES[code])
-    return core.empty(shape, code)
+    return device.empty(tuple(shape), code)
 
 
 def seen_as(array: Any, shape: tuple[int, ...]) -> Any:
@@ -213,7 +208,7 @@ def prepared(
     """
     try:
         if isinstance(op, Strip):
-            return _strip(op, inputs, outputs, reqs, numbers)
+            return _row_kernel(op, inputs, outputs, reqs, numbers)
         if isinstance(op, Assign):
             return _assigned(inputs, outputs, reqs)
         if isinstance(op, Fused):
@@ -231,24 +226,21 @@ def _assigned(inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
     return copies[0] if len(copies) == 1 else core.Sequence(copies)
 
 
-def _strip(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int], numbers: dict[str, float] | None) -> Any:
+def _row_kernel(
+    op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int], numbers: dict[str, float] | None
+) -> Any:
     """Return the prepared call of a row kernel; results that it cannot write in place are copied afterwards."""
+    device = outputs[0]._device
 
     def prepare(results: list[Any]) -> Any:
         given = [_turned(a, shape, op.turn) for a, shape in zip((*inputs, *results), op.seen, strict=True)]
         arrays = [_of_shape(a, shape) for a, shape in zip(given, op.shapes, strict=True)]
-        if outputs[0]._gpu is None:
-            return core.prepare_row_kernel(op.rows, op.locals_, op.stages, arrays, bool(op.turn.order), numbers)
-        from .._gpu import strips
+        return device.row_kernel(op.rows, op.locals_, op.stages, arrays, bool(op.turn.order), numbers or {})
 
-        return strips.prepared(op.rows, op.locals_, op.stages, arrays)
-
-    own = [
-        a if req == WRITE else allocate(*of, outputs[0]) for a, req, of in zip(outputs, reqs, op.results, strict=True)
-    ]
+    own = [a if req == WRITE else allocate(*of, device) for a, req, of in zip(outputs, reqs, op.results, strict=True)]
     call = prepare(own)
     if call is None:
-        own = [allocate(*of, outputs[0]) for of in op.results]
+        own = [allocate(*of, device) for of in op.results]
         call = prepare(own)
     copies = [copy_call(a, b, req) for a, b, req in zip(own, outputs, reqs, strict=True) if a is not b and req]
     return core.Sequence([call, *copies]) if copies else call

@@ -23,8 +23,8 @@ _NAMES = ("Executor.forward", "Executor.backward")  # names of the schedules in 
 class Arena:
     """Buffers that the schedules of an executor share, which never run at the same time."""
 
-    def __init__(self, like: Any = None):
-        self.like = like  # an array on the device to allocate on; None for the CPU
+    def __init__(self, device: Any):
+        self.device = device
         self.arrays: dict[int, list[Any]] = {}
 
     def take(self, wanted: Sequence[tuple[int, int]]) -> list[Any]:
@@ -34,7 +34,7 @@ class Arena:
         for code, size in wanted:
             at = next((a for a in unused.get(code, ()) if a.size >= size), None)
             if at is None:
-                at = allocate((size,), code, self.like)
+                at = allocate((size,), code, self.device)
                 self.arrays.setdefault(code, []).append(at)
             else:
                 unused[code] = [a for a in unused[code] if a is not at]
@@ -50,8 +50,8 @@ class Arena:
 class Buffers:
     """The arena of a plan: it gives placeholders, whose memory is allocated at each run."""
 
-    def __init__(self, table: Any, like: Any = None):
-        self.table, self.like = table, like
+    def __init__(self, table: Any, device: Any):
+        self.table, self.device = table, device
         self.sizes: list[tuple[int, int]] = []
 
     def take(self, wanted: Sequence[tuple[int, int]]) -> list[Any]:
@@ -80,7 +80,7 @@ def build(
     named : callable, optional
         Maps a node to the node with the name that messages show.
     """
-    constants = constants_of([n for phase in phases for n in phase.nodes], known, arena.like)
+    constants = constants_of([n for phase in phases for n in phase.nodes], known, arena.device)
     bound = {**bound, **constants}
     _find_overlaps(phases, bound)
     strided = frozenset(n for n, a in bound.items() if not a._contiguous)
@@ -150,12 +150,12 @@ def explained(node: Node | None, problem: Exception) -> Exception:
     return problem
 
 
-def constants_of(nodes: Sequence[Node], known: Known, like: Any) -> dict[Node, Any]:
+def constants_of(nodes: Sequence[Node], known: Known, device: Any) -> dict[Node, Any]:
     """Return small constants as arrays, evaluated now."""
     found = {}
     for node in nodes:
         if is_constant(node, known):
-            array = found[node] = allocate(known.shape((node, 0)), known.dtype((node, 0)), like)
+            array = found[node] = allocate(known.shape((node, 0)), known.dtype((node, 0)), device)
             prepared(*known.call(node), [], [array], [1], node).run()
     return found
 

@@ -133,11 +133,11 @@ class CudaKernel:
         if value.context != ctx or dtypes.NAMES[value.dtype_code] != kind:
             there = f"{dtypes.NAMES[value.dtype_code]} on {value.context}"
             raise OpValueError(f"launch: argument {at} of {self._name!r} is {there}; expected {kind} on {ctx}")
-        if not value._gpu.flags.c_contiguous:
+        if not value._memory.flags.c_contiguous:
             raise OpValueError(
                 f"launch: argument {at} of {self._name!r} is a view whose elements do not follow each other"
             )
-        return value._gpu
+        return value._memory
 
 
 __all__ = ["CudaKernel", "CudaModule"]

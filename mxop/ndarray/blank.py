@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from .._core import array as _memory
 from .._core import core, profile
 from ..context import Context, current_context
 from ..opdef.params import Bad, as_shape
@@ -25,34 +24,21 @@ def device(ctx: Context | None, function: str) -> Context:
 
 
 def placed(host: np.ndarray, ctx: Context) -> NDArray:
-    """Return an array over a fresh NumPy array, or a copy of it on a GPU."""
-    if ctx.is_gpu:
-        from .._gpu import device as gpu
-
-        return gpu.from_numpy(host, ctx.device_id)
-    made = core.from_numpy(host, False)
-    if ctx.place:
-        _memory.set_device(made, ctx.place)
+    """Return an array with the elements of a NumPy array that nobody else has."""
+    made = ctx._device.from_numpy(host)
+    made._device.place(made, ctx.place)
     return made
 
 
 def blank(shape: tuple[int, ...], code: int, ctx: Context) -> NDArray:
     """Return an array whose elements are not set."""
-    if ctx.is_gpu:
-        from .._gpu import device as gpu
-
-        return gpu.empty(shape, code, ctx.device_id)
-    made = core.empty(shape, code)
-    if ctx.place:
-        _memory.set_device(made, ctx.place)
-    return made
+    return core.new_at(shape, code, ctx._device, ctx.place)
 
 
 def filled(shape: tuple[int, ...], code: int, ctx: Context, value: Any) -> NDArray:
     """Return an array filled with 0 or 1."""
     begun, made = profile.now(), blank(shape, code, ctx)
-    if made.size:
-        (made._gpu if ctx.is_gpu else core.as_numpy(made)).fill(value)
+    made._device.fill(made, value)
     profile.call_event("_ones" if value else "_zeros", begun)
     return made
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._core import array, core, tape
+from .._core import core, tape
 from .._core.elementwise import compared
 from .._core.views import plain_array
 from ..ops import indexing as ops
@@ -83,7 +83,7 @@ def _index_array(item: Any, xp: Any) -> Any:
                 "astype('int32') says that rows 0 and 1 are meant"
             )
     if isinstance(item, Dense):
-        item = item._gpu if item._gpu is not None else core.as_numpy(item)
+        item = item._memory
     try:
         found = xp.asarray(item)
     except (TypeError, ValueError):
@@ -120,7 +120,7 @@ def _is_mask(item: Any, xp: Any) -> bool:
 
 def _rows(x: NDArray, key: Any) -> NDArray | None:
     """Return the rows that an array of whole numbers names, copied as they are; None for other keys, and wrong ones."""
-    if x._gpu is not None or not x._contiguous or not x.ndim or getattr(key, "_gpu", None) is not None or _tracked(x):
+    if x._device is not core.HOST or not x._contiguous or not x.ndim or _tracked(x):
         return None
     try:
         key = _row_numbers(key)
@@ -153,20 +153,13 @@ def _tracked(x: NDArray) -> bool:
 
 def _memory(x: NDArray) -> tuple[Any, Any]:
     """Return an array's memory as NumPy's or CuPy's, and that module."""
-    if x._gpu is not None:
-        import cupy
-
-        return x._gpu, cupy
-    return core.as_numpy(x), np
+    return x._memory, x._device.library
 
 
 def _wrapped(found: Any, x: NDArray) -> NDArray:
     """Return a result of NumPy or CuPy as an array on the device of `x`."""
-    if x._gpu is not None:
-        return core.from_gpu(found, x.context.device_id)
-    result = core.from_numpy(np.asarray(found, order="C"), False)
-    if x.context.place:
-        array.set_device(result, x.context.place)
+    result = x._device.wrap(found)
+    x._device.place(result, x.context.place)
     return result
 
 

@@ -184,8 +184,7 @@ def dlpack(
     self: NDArray, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
     """Return a DLPack capsule over the array's memory (see :func:`from_dlpack`); NumPy and CuPy make it."""
-    memory = self._gpu if self._gpu is not None else core.as_numpy(self)
-    named = self._gpu is not None or self.dtype_code != dtypes.BFLOAT16
+    memory, named = self._memory, self.dtype_code != dtypes.BFLOAT16
     options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
     given = {k: v for k, v in options.items() if v is not None}
     source = memory if named else memory.view(np.uint16)
@@ -224,7 +223,7 @@ def _type_of(capsule: Any) -> Any:
 
 def dlpack_device(self: NDArray) -> tuple[int, int]:
     """Return DLPack's (device type, device id)."""
-    return (1, 0) if self._gpu is None else (2, self.context.device_id)
+    return self._device.code, max(self._device.number, 0)
 
 
 class _Capsule:
@@ -327,7 +326,7 @@ def jax_array(self: NDArray) -> Any:
 def reduce_ex(self: NDArray, protocol: int) -> tuple:
     """Pickle values, element type and device, but no history or gradient; out of band where protocol 5 lets it."""
     ctx = self.context
-    host = core.contiguous(self) if self._gpu is None else creation.placed(self.asnumpy(), Context("cpu", 0))
+    host = core.contiguous(self._device.to_host(self))
     if isinstance(protocol, int) and protocol >= 5 and host.size:
         data: Any = pickle.PickleBuffer(core.as_numpy(host).reshape(-1).view(np.uint8))  # bfloat16 has no buffer format
     else:

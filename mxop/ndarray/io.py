@@ -118,7 +118,7 @@ def _stored(a: Any) -> Any:
 
         a = a.as_in_context(Context("cpu", 0))
         return SparseRecord(a.stype, a.shape, a._values, a._parts())
-    return a.asnumpy() if a._gpu is not None else core.as_numpy(a)
+    return core.values(a)
 
 
 def load(fname: str | os.PathLike[str], *, max_bytes: int | None = None) -> list[NDArray] | dict[str, NDArray]:

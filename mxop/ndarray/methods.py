@@ -103,10 +103,7 @@ def copy(self: NDArray) -> NDArray:
 def wait_to_read(self: NDArray) -> None:
     """Wait until the array is computed; on the CPU, compute it where that has not been done yet."""
     self._settle()
-    if self._gpu is not None:
-        from .._gpu import device
-
-        device.synchronize()
+    self._device.synchronize()
 
 
 def tostype(self: NDArray, stype: str) -> Any:
@@ -132,7 +129,7 @@ def tolist(self: NDArray) -> Any:
 # ---- text -----------------------------------------------------------------------------------------------------------
 def text(self: NDArray) -> str:
     """Return what MXNet prints: the values, then class, shape and device."""
-    values = self.asnumpy() if self._gpu is not None else core.as_numpy(self)
+    values = core.values(self)
     return f"\n{values!s}\n<NDArray {'x'.join(map(str, self.shape))} @{self.context}>"
 
 
@@ -142,7 +139,7 @@ def html(self: NDArray) -> str | None:
         from html import escape
 
         about = f"NDArray {'&times;'.join(map(str, self.shape))} {dtypes.NAMES[self.dtype_code]} @{self.context}"
-        values = self.asnumpy() if self._gpu is not None else core.as_numpy(self)
+        values = core.values(self)
         return f"<div><small>{about}</small><pre>{escape(str(values))}</pre></div>"
     except Exception:  # a notebook shows the text; an error here would hide it
         return None
@@ -307,7 +304,7 @@ def _slice_is_contiguous(slc_key: Sequence[slice], shape: Sequence[int]) -> bool
 
 
 def _writable(self: NDArray) -> bool:
-    return self._gpu is not None or bool(core.as_numpy(self).flags.writeable)
+    return not self._readonly
 
 
 TABLE: dict[str, Any] = {

@@ -17,7 +17,7 @@ from .._core import core
 from ..library import build, get_include
 from ..support import dtypes
 from ..support.errors import DeviceError, MXNetError, OpLookupError, OpTypeError, OpValueError
-from .body import Body, on_gpu
+from .body import Body
 
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu")
 _THREW = -2147483647
@@ -87,23 +87,22 @@ class Aot(Body):
     # ---- running --------------------------------------------------------------------------------------------------------
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Any) -> None:
         arrays = [*inputs, *outputs]
-        gpu = self._device(arrays)
+        device = arrays[0]._device
+        self._check_device(device.name)
         described, extra, sizes = self._prepared(arrays, attributes)
-        spaces = [core.empty((n,), dtypes.UINT8) for n in sizes]
-        pointers = [_address(a) for a in (*arrays, *spaces)]
-        self._checked(self._called(described, pointers, extra, _stream() if gpu else None))
+        spaces = [device.empty((n,), dtypes.UINT8) for n in sizes]
+        pointers = [core.address(a) for a in (*arrays, *spaces)]
+        self._checked(self._called(described, pointers, extra, device.stream() or None))
 
-    def _device(self, arrays: Sequence[Any]) -> bool:
-        """Return whether a call is on the GPU, after a check that the library is for it."""
-        gpu = on_gpu(arrays)
-        if gpu and not (self._cuda or self.for_gpu):
-            raise DeviceError(f"{self._who}: its inputs are on a GPU, but it is a library for the CPU; move them, or give an "
-                              "info with .target('GPU')")  # fmt: skip
-        if self._cuda and not gpu:
+    def _check_device(self, name: str) -> None:
+        """Raise unless the library is for a device."""
+        if name not in (("GPU",) if self._cuda else ("CPU", "GPU") if self.for_gpu else ("CPU",)):
             raise DeviceError(
                 f"{self._who} is CUDA code, but its inputs are on the CPU; it needs a GPU and arrays there"
+                if self._cuda
+                else f"{self._who}: its inputs are on a GPU, but it is a library for the CPU; move them, or give an info with "
+                ".target('GPU')"
             )
-        return gpu
 
     def _prepared(self, arrays: Sequence[Any], attributes: Any) -> tuple[_Described, _Extra | None, list[int]]:
         """Return what a call hands over besides memory: made once for equal shapes, types and attributes."""
@@ -216,18 +215,6 @@ def _error_room() -> Any:
         found = _rooms.buffer = ctypes.create_string_buffer(_ROOM)
     found[0] = b"\0"
     return found
-
-
-def _address(array: Any) -> int:
-    if array._gpu is not None:
-        return int(array._gpu.data.ptr)
-    return int(core.as_numpy(array).__array_interface__["data"][0])
-
-
-def _stream() -> int:
-    import cupy
-
-    return int(cupy.cuda.get_current_stream().ptr)
 
 
 # ---- the shim -----------------------------------------------------------------------------------------------------------

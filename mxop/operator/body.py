@@ -85,8 +85,3 @@ BPROP = ("Custom(..., bprop=...), a function bprop(*inputs, out, dout) that retu
 def underived(who: str, reason: str, cure: str) -> MXNetError:
     """Return the error that says how to give a gradient."""
     return MXNetError(f"{who} has no gradient: {reason}; give it one with {cure}")
-
-
-def on_gpu(arrays: Sequence[Any]) -> bool:
-    """Return whether a call's arrays are on a GPU."""
-    return any(a._gpu is not None for a in arrays)

@@ -19,7 +19,7 @@ from ..opdef import Attrs, External, Operator, infer, registry
 from ..support import dtypes
 from ..support.errors import DeviceError, MXNetError, OpTypeError, OpValueError, closest, run_users
 from .attributes import parameters
-from .body import Body, on_gpu
+from .body import Body
 from .outputs import Outputs
 from .reg_info import Infos, derived
 
@@ -345,8 +345,7 @@ class CustomOperator(External):
     def run(self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], inputs: list, outputs: list) -> None:
         owner = self.owner
         if owner.infos.all or owner._derived is None:
-            target = "GPU" if on_gpu(inputs) else "CPU"
-            owner.note_call(target, [a.dtype_code for a in inputs], [a.dtype_code for a in outputs])
+            owner.note_call(outputs[0]._device.name, [a.dtype_code for a in inputs], [a.dtype_code for a in outputs])
         owner.body.run(inputs, outputs, attrs)
 
     def has_backward(self, attrs: Attrs) -> bool:

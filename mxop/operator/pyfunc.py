@@ -10,7 +10,7 @@ import numpy as np
 
 from .._core import core
 from ..support.errors import DeviceError, OpTypeError, OpValueError, run_users
-from .body import Body, on_gpu
+from .body import Body
 
 _NUMBERS = (int, float, bool, np.generic)
 
@@ -49,7 +49,7 @@ class PyFunc(Body):
             self.input_names = tuple(plain[: len(plain) - unnamed])
 
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any], attributes: dict[str, Any]) -> None:
-        if on_gpu(inputs):
+        if inputs[0]._device.number >= 0:
             raise DeviceError(f"Custom {self.name}: a pyfunc runs on the CPU, its inputs are on a GPU; copy them with "
                               "as_in_context(mx.cpu())")  # fmt: skip
         arrays = []

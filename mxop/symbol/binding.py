@@ -244,11 +244,10 @@ def _check_context(ctx: Any) -> None:
 
 def _check_devices(ctx: Any, arrays: Mapping[str, Any]) -> None:
     """Raise unless all arrays lie on the kind of device that is asked for."""
-    wanted = ctx.device_type == "gpu" if ctx is not None else None
+    wanted = None if ctx is None else ctx.is_gpu
     for name, array in arrays.items():
-        on_gpu = array._gpu is not None
         if wanted is None:
-            wanted = on_gpu
-        if on_gpu != wanted:
+            wanted = array.context.is_gpu
+        if array.context.is_gpu != wanted:
             expected = ctx if ctx is not None else "the device of the other arrays"
             raise OpValueError(f"args: {name!r} is on {array.context}; expected {expected} (use as_in_context)")

@@ -14,7 +14,6 @@ import numpy as np
 
 from ... import autograd
 from ..._core import core, tape
-from ..._core.array import set_device
 from ...context import Context
 from ...opdef import registry
 from ...support import dtypes
@@ -22,7 +21,7 @@ from ...support.errors import OpIndexError, OpTypeError, OpValueError, OutOfMemo
 from ...support.handles import handle
 from ..blank import filled
 from . import history
-from .memory import context_of, lib, matrices, moved, on_gpu, raw, scipy_sparse, wrapped
+from .memory import context_of, lib, matrices, moved, raw, scipy_sparse, wrapped
 
 Dense = core.Dense
 NDArray = core.NDArray
@@ -51,12 +50,11 @@ def checked_stype(stype: Any, function: str) -> str:
 
 
 def on_device(array: Any, context: Context) -> Any:
-    """Return an array that lies in the memory of the CPU, and says from now on that it is on a certain device of it."""
-    if not context.is_gpu and array._gpu is None:
-        if isinstance(array, Dense):
-            set_device(array, context.place)
-        else:
-            array._device = context if context.place else None
+    """Return an array in memory of a device, which says from now on that it is on this one of those that share the memory."""
+    if isinstance(array, Dense):
+        array._device.place(array, context.place)
+    else:
+        array._context = context if context.place else None
     return array
 
 
@@ -71,7 +69,7 @@ class BaseSparseNDArray:
     shape: tuple[int, ...]
     _values: np.ndarray
     _history: NDArray | None = None  # see .history
-    _device: Context | None = None  # of the CPU's, where it is not the first
+    _context: Context | None = None  # of the CPU's, where it is not the first
 
     __hash__ = object.__hash__  # == compares elements
 
@@ -92,14 +90,9 @@ class BaseSparseNDArray:
     @property
     def context(self) -> Context:
         """The device that the array lies on."""
-        return self._device or context_of(self._values)
+        return self._context or context_of(self._values)
 
     ctx = context
-
-    @property
-    def _gpu(self) -> Any:
-        """The values, where they are on a GPU."""
-        return self._values if on_gpu(self._values) else None
 
     @property
     def ndim(self) -> int:
@@ -187,8 +180,8 @@ class BaseSparseNDArray:
     def copyto(self, other: Any) -> Any:
         """Copy to an array, dense or of the same storage type, or to a device."""
         if isinstance(other, Context):
-            made = self._moved(other) if other.is_gpu or self._gpu is not None else self.copy()
-            return on_device(made, other)
+            same = other._device is self.context._device
+            return on_device(self.copy() if same else self._moved(other), other)
         if not isinstance(other, NDArray):
             raise OpTypeError(f"copyto takes an array or a context, got {type(other).__name__}")
         other[:] = self
@@ -269,7 +262,7 @@ class BaseSparseNDArray:
 
     def _on_cpu(self) -> Any:
         """Return an array of the same parts in the memory of the CPU."""
-        return self if self._gpu is None else self._moved(Context("cpu", 0))
+        return self.as_in_context(Context("cpu", 0))
 
     def _problem(self) -> str | None:
         raise NotImplementedError
@@ -568,7 +561,7 @@ def _cast(arr: Any, stype: str) -> Any:
         if isinstance(arr, CSRNDArray):
             return arr.copy()
         made = _as_csr(host(arr))
-        return made.as_in_context(arr.context) if getattr(arr, "_gpu", None) is not None else made
+        return made.as_in_context(arr.context) if isinstance(arr, NDArray) else made
     if isinstance(arr, RowSparseNDArray):
         return arr.copy()
     values = raw(dense(arr)) if isinstance(arr, (Dense, CSRNDArray)) else arr

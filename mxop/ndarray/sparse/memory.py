@@ -50,7 +50,7 @@ def wrapped(part: Any, copy: bool = False) -> NDArray:
 
 def raw(array: NDArray) -> Any:
     """Return what an array of mxop holds, as NumPy's or CuPy's."""
-    return core.as_numpy(array) if array._gpu is None else array._gpu
+    return array._memory
 
 
 def context_of(part: Any) -> Context:

@@ -81,7 +81,7 @@ def _by_rule(name: str, rule: Callable | None, args: tuple, kwargs: dict[str, An
     if found is NotImplemented:
         found = _dense_call(name, args, kwargs)
         return found if out is None else _written(found, out, shown or name)
-    device = next((a._device for a in leaves(args) if isinstance(a, BaseSparseNDArray) and a._device), None)
+    device = next((a._context for a in leaves(args) if isinstance(a, BaseSparseNDArray) and a._context), None)
     if device is not None and rule is not updates.update:
         on_device(found, device)
     if inputs and name not in products.RECORDED and name != "Custom":  # which record themselves

@@ -15,7 +15,7 @@ from ...opdef.loops import Loops
 from ...opdef.params import REQUIRED, Shape, param_from
 from ...support import dtypes
 from ...support.errors import MXNetError, OpTypeError, OpValueError, raised
-from ..body import BPROP, Body, on_gpu, underived
+from ..body import BPROP, Body, underived
 from . import cuda
 from .bounds import Shapes
 from .checks import lower
@@ -148,10 +148,7 @@ class Hybrid(Body):
     def run(self, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Any) -> None:
         known = self.known_of(inputs, attributes)
         self._check(known, outputs)
-        if on_gpu(inputs):
-            cuda.run(known, [a._gpu for a in inputs], [a._gpu for a in outputs])
-        else:
-            self.execute(known, inputs, outputs)
+        outputs[0]._device.nest(self, known, inputs, outputs)
 
     def run_gpu(self, inputs: Sequence[Any], outputs: Sequence[Any], attributes: Any) -> None:
         """Compute on CuPy's arrays."""

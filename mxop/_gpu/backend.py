@@ -1,0 +1,124 @@
+"""GPUs as devices of arrays: memory of CuPy, and calls that launch kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .._core import core, prepare, transfer
+from .._core.launched import Launching
+from ..opdef.kernel import Way
+from ..support import dtypes
+from ..support.errors import DeviceError
+from . import device, launch, run, strips
+from .layout import WORD
+from .text import REQ_ADD
+
+
+class Gpu(Launching):
+    """A GPU; :class:`mxop._core.device.Device` says what its methods do.
+
+    Parameters
+    ----------
+    number : int
+    """
+
+    def __init__(self, number: int):
+        super().__init__(2, "GPU", number, WORD)
+
+    def empty(self, shape: tuple[int, ...], dtype: int) -> Any:
+        return core.from_gpu(device.allocate(shape, dtype, self.number), self.number)
+
+    @property
+    def library(self) -> Any:
+        """CuPy."""
+        return device.require(self.number)
+
+    def view_at(self, owner: Any, address: int, shape: tuple, strides: tuple, code: int) -> Any:
+        """Return a CuPy array at an address in the memory of `owner`; without one, as long as no kernel runs on it."""
+        xp, size = device.require(self.number), max(prod(shape), 1) * dtypes.SIZES[code]
+        with device.using(self.number):
+            if owner is None:
+                memory = xp.cuda.MemoryPointer(xp.cuda.UnownedMemory(address, size, None, self.number), 0)
+            else:
+                memory = owner.data + (address - owner.data.ptr)
+            return xp.ndarray(shape, dtypes.numpy_dtype(code), memory, strides)
+
+    def from_numpy(self, host: np.ndarray) -> Any:
+        made = core.from_gpu(device.uploaded(host, self.number), self.number)
+        core.settle_from_host(made)
+        return made
+
+    def wrap(self, memory: Any) -> Any:
+        return core.from_gpu(memory, self.number)
+
+    def to_host(self, array: Any) -> Any:
+        return core.from_numpy(device.to_numpy(array._memory), False)
+
+    def copy(self, source: Any, target: Any, req: int) -> None:
+        same = transfer.same_layout(source, target)
+        if target.size == 0 or (same and req != REQ_ADD):
+            return
+        memory, overlap = source._memory, not same and transfer.overlaps(source, target)
+        if isinstance(memory, np.ndarray):
+            memory = device.uploaded(memory, self.number)
+        with device.using(self.number):
+            if overlap or device.id_of(memory) != self.number:  # CuPy copies to the current device
+                memory = memory.copy()
+            if source.shape != target.shape:
+                memory = memory.reshape(target.shape)
+        launch.run(launch.copied(memory, target._memory, req), self.number)
+
+    def fill(self, target: Any, value: float) -> None:
+        with device.using(self.number):
+            target._memory.fill(value)
+
+    def synchronize(self) -> None:
+        device.synchronize(self.number)
+
+    def stream(self) -> int:
+        return int(self.library.cuda.get_current_stream().ptr)
+
+    # ---- prepared calls --------------------------------------------------------------------------------------------------
+    def way(self, op: Any, inputs: list, outputs: list, attrs: Any) -> Way:
+        if op.run_gpu is None:
+            raise DeviceError(f"operator {op.name} has no GPU function; give one with @{op.name.lstrip('_')}.gpu, or move its "
+                              "inputs with as_in_context(mx.cpu())")  # fmt: skip
+        return Way(partial(run.kernel, op))
+
+    def elementwise(self, op: Any, attrs: Any, inputs: list, outputs: list, reqs: list[int]) -> Any:
+        if not inputs:
+            return None
+        call, values = prepare.gpu_operands(op, attrs, inputs)
+        return run.prepared_elementwise(call, inputs, values, outputs, reqs)
+
+    def formula(self, roots: tuple, inputs: list, outputs: list, reqs: list[int], numbers: dict[str, float]) -> Any:
+        roots = prepare.with_constants(roots, numbers) if numbers else roots
+        made = run.prepared_formula("fused", run.Formula(roots, ()), (), inputs, outputs, reqs)
+        return prepare.GpuFormulaCall(roots, inputs, outputs, reqs) if made is None else made
+
+    def reduction(self, op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: Any, req: int) -> Any:
+        return run.prepared_reduction(op, attrs, source, axes, result, req)
+
+    def move(self, source: Any, target: Any, req: int) -> Any:
+        return run.prepared_copy(source, target, req)
+
+    def row_kernel(self, rows: int, locals_: Sequence[Any], stages: Sequence[Any], arrays: Sequence[Any], turned: bool,
+                   numbers: dict[str, float]) -> Any:  # fmt: skip
+        stages = [(prepare.with_constants(roots, numbers), *rest) for roots, *rest in stages] if numbers else stages
+        return strips.prepared(rows, locals_, stages, arrays)
+
+    def loop(self, op: Any, inputs: list, outputs: list, reqs: list[int]) -> None:
+        return None
+
+    def nest(self, body: Any, known: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        from ..operator.hybrid import cuda
+
+        cuda.run(known, [a._memory for a in inputs], [a._memory for a in outputs])
+
+
+__all__ = ["Gpu"]
