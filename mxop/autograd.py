@@ -51,7 +51,6 @@ def record(train_mode: bool = True) -> _Scope:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.nd.array([1, 2, 3])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
@@ -156,7 +155,6 @@ def grad(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.nd.array([1, 2, 3])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
@@ -190,7 +188,6 @@ def get_symbol(x: NDArray) -> Any:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.nd.array([1, 2])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
@@ -326,7 +323,6 @@ class Function:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> class Square(mx.autograd.Function):
     ...     def forward(self, x):
     ...         self.save_for_backward(x)

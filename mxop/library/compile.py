@@ -72,7 +72,6 @@ def build(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.library.build("no_such_source.cc")
     Traceback (most recent call last):
     ...
@@ -122,7 +121,6 @@ def load_inline(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.library.load_inline("a/b", "")
     Traceback (most recent call last):
     ...

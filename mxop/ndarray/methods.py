@@ -267,7 +267,6 @@ def round_(self: NDArray, decimals: int | None = None, out: NDArray | None = Non
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.nd.array([0.5, 2.5, 1.26])
     >>> print(x.round().asnumpy(), x.round(decimals=0).asnumpy(), x.round(1).asnumpy())
     [1. 3. 1.] [0. 2. 1.] [0.5 2.5 1.3]

@@ -9,11 +9,10 @@ The layout, little-endian throughout::
     shape   := i32 ndim, i64 dim * ndim
     body    := i32 device type, i32 device id, i32 type flag, [(i32 type flag, shape) * aux,] data, [data of each aux]
 
-The parts in brackets are there for sparse arrays only. The storage shape is that of the stored values, and its first
-number cannot be relied on: MXNet writes it before it waits for the array, and everything else afterwards. How many
-values there are is what the shape of the last aux array says, for MXNet's reader too. V3 says that the file was written
-under ``np_shape``, where a dimension may be 0 and ``()`` is a scalar. In the older records ``()`` means "no array", and
-nothing follows the shape.
+The parts in brackets are there for sparse arrays only. The storage shape is that of the stored values, and its first number
+cannot be relied on: MXNet writes it before it waits for the array, and everything else afterwards. How many values there are is
+what the shape of the last aux array says, for MXNet's reader too. V3 says that the file was written under ``np_shape``, where a
+dimension may be 0 and ``()`` is a scalar. In the older records ``()`` means "no array", and nothing follows the shape.
 
 A file is not trusted: every length is compared with the bytes that are left before anything is allocated, so reading
 never takes more memory than a small multiple of the file, and whatever is wrong raises `MXNetError` with the offset,

@@ -106,7 +106,6 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
 
         Examples
         --------
-        >>> import mxop as mx
         >>> mx.nd.random.uniform(0, 1, shape=(2, 3)).shape
         (2, 3)
         >>> mx.nd.random.uniform(mx.nd.array([0, 10]), mx.nd.array([1, 11]), shape=3).shape
@@ -129,7 +128,6 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
 
         Examples
         --------
-        >>> import mxop as mx
         >>> mx.nd.random.normal(0, 1, shape=(2, 3)).shape
         (2, 3)
         """
@@ -142,7 +140,6 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
 
         Examples
         --------
-        >>> import mxop as mx
         >>> mx.nd.random.randn(2, 3, loc=5).shape
         (2, 3)
         """
@@ -157,7 +154,6 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
 
         Examples
         --------
-        >>> import mxop as mx
         >>> mx.nd.random.exponential(mx.nd.array([1, 100])).shape
         (2,)
         """
@@ -183,7 +179,6 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
 
         Examples
         --------
-        >>> import mxop as mx
         >>> mx.nd.random.gamma(9, 0.5, shape=(2, 2)).shape
         (2, 2)
         """
@@ -198,7 +193,6 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
 
         Examples
         --------
-        >>> import mxop as mx
         >>> mx.nd.random.poisson(4, shape=(2, 2)).dtype.__name__
         'float32'
         """
@@ -213,7 +207,6 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
 
         Examples
         --------
-        >>> import mxop as mx
         >>> mx.nd.random.negative_binomial(10, 0.5, shape=(2, 2)).shape
         (2, 2)
         """
@@ -234,7 +227,6 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
 
         Examples
         --------
-        >>> import mxop as mx
         >>> mx.nd.random.generalized_negative_binomial(10, 0.5, shape=(2, 2)).shape
         (2, 2)
         """
@@ -247,7 +239,6 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
 
         Examples
         --------
-        >>> import mxop as mx
         >>> mx.nd.random.randint(5, 100, shape=(2, 2)).dtype.__name__
         'int32'
         """
@@ -271,7 +262,6 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
 
         Examples
         --------
-        >>> import mxop as mx
         >>> mx.nd.random.multinomial(mx.nd.array([[0, 1], [1, 0]]), shape=3).asnumpy().tolist()
         [[1, 1, 1], [0, 0, 0]]
         """
@@ -283,7 +273,6 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
 
         Examples
         --------
-        >>> import mxop as mx
         >>> sorted(mx.nd.random.shuffle(mx.nd.array([1, 2, 3])).asnumpy().tolist())
         [1.0, 2.0, 3.0]
         """
@@ -322,7 +311,6 @@ def contrib_functions(draw: Draw) -> dict[str, Callable]:
 
         Examples
         --------
-        >>> import mxop as mx
         >>> sampled, true, _ = mx.nd.contrib.rand_zipfian(mx.nd.array([0, 3]), 4, 5)
         >>> print(sampled.shape, true.asnumpy().round(4))
         (4,) [1.5474 0.4982]

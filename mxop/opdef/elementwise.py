@@ -580,7 +580,6 @@ def elementwise(function: Callable | None = None, /, *, override: bool = False, 
 
     Examples
     --------
-    >>> import mxop as mx
     >>> from mxop.op import elementwise
     >>> @elementwise
     ... def cube_plus(data, *, shift: float = 0.0):

@@ -375,13 +375,11 @@ def kernel(function: Callable | None = None, /, *, override: bool = False, **opt
     strided : bool, default False
         Whether ``cpu`` and ``gpu`` functions accept inputs of any strides; others get contiguous copies.
     aux : tuple of str
-        Inputs that the function itself writes; prefer `writes`.
-        Inputs that the function writes by itself; `writes` is better.
+        Inputs that the function itself writes; prefer `writes`. Inputs that the function writes by itself; `writes` is better.
     {common}
 
     Examples
     --------
-    >>> import mxop as mx
     >>> from mxop.op import kernel
     >>> @kernel
     ... def sorted_rows(data):

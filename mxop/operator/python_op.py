@@ -81,7 +81,6 @@ class NumpyOp(PythonOp):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> class Square(mx.operator.NumpyOp):
     ...     def forward(self, in_data, out_data):
     ...         out_data[0][:] = in_data[0] ** 2

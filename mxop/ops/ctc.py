@@ -66,10 +66,7 @@ def _(xp, inputs, outputs, *, by_length, blank_last):
 
 
 # ---- sums of probabilities ---------------------------------------------------------------------------------------------
-@elementwise(
-    name="_log_add",
-    rule=lambda g, a, b, c, out: (g * F.exp(a - out), g * F.exp(b - out), g * F.exp(c - out)),
-)
+@elementwise(name="_log_add", rule=lambda g, a, b, c, out: (g * F.exp(a - out), g * F.exp(b - out), g * F.exp(c - out)))
 def log_add(a, b, c):
     """Logarithm of the sum of three numbers whose logarithms are given."""
     top = F.maximum(F.maximum(a, b), c)

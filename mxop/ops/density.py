@@ -161,8 +161,7 @@ def random_pdf_normal(F, sample, mu, sigma, *, is_log: bool = False):
 def random_pdf_gamma(F, sample, alpha, beta, *, is_log: bool = False):
     """Density of gamma distributions of shape `alpha` and rate `beta`.
 
-    As in MXNet, `beta` is one over what ``sample_gamma`` calls so.  The other parameters are those of
-    ``random_pdf_uniform``.
+    As in MXNet, `beta` is one over what ``sample_gamma`` calls so.  The other parameters are those of ``random_pdf_uniform``.
 
     >>> print(mx.nd.random_pdf_gamma(mx.nd.array([[1, 2]]), mx.nd.array([2]), mx.nd.array([1])).asnumpy().round(4))
     [[0.3679 0.2707]]

@@ -6,17 +6,7 @@ Examples assume ``import mxop as mx``.
 from ..opdef import F, Shape, elementwise, infer, kernel
 from ..support.errors import OpValueError
 from ..support.shape_mode import numpy_shape
-from ._shared import (
-    Count,
-    both_ways,
-    divided,
-    product_of,
-    reviewed,
-    shaped_like,
-    size_of,
-    times,
-    typed_by_first,
-)
+from ._shared import Count, both_ways, divided, product_of, reviewed, shaped_like, size_of, times, typed_by_first
 
 
 def _listed(result):
@@ -24,11 +14,7 @@ def _listed(result):
 
 
 # ---- concat ---------------------------------------------------------------------------------------------------------
-@kernel(
-    name="Concat",
-    aliases=("_npi_rnn_param_concat", "_sparse_concat", "concat"),
-    num_args_param="num_args",
-)
+@kernel(name="Concat", aliases=("_npi_rnn_param_concat", "_sparse_concat", "concat"), num_args_param="num_args")
 def concat(*data, num_args: int = 0, dim: int = 1):
     """Join arrays along a dimension that they have.
 

@@ -208,11 +208,7 @@ def _(F, heads, inputs, outputs, *, side, **flags):
     # <h, lhs gradient> = <head, dot(h, rhs)>, which is linear in head and in rhs
     head, other, _ = inputs
     there, of_other = ((heads[0], other), "rhs") if side == "lhs" else ((other, heads[0]), "lhs")
-    return [
-        lambda: F.dot(*there, **flags),
-        lambda: F._dot_grad(head, heads[0], other, side=of_other, **flags),
-        None,
-    ]
+    return [lambda: F.dot(*there, **flags), lambda: F._dot_grad(head, heads[0], other, side=of_other, **flags), None]
 
 
 # ---- batch_dot ------------------------------------------------------------------------------------------------------

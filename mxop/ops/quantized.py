@@ -142,10 +142,6 @@ def _(ins, outs, **params):
 
 _types(
     quantized_fully_connected,
-    lambda *, no_bias, **params: (
-        _EIGHT,
-        *[(dtypes.INT8,)] * (1 if no_bias else 2),
-        *[_FLOAT] * (4 if no_bias else 6),
-    ),
+    lambda *, no_bias, **params: (_EIGHT, *[(dtypes.INT8,)] * (1 if no_bias else 2), *[_FLOAT] * (4 if no_bias else 6)),
     (dtypes.INT32, dtypes.FLOAT32, dtypes.FLOAT32),
 )

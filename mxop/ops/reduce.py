@@ -9,16 +9,7 @@ from ..opdef import DType, F, Shape, composite, elementwise, infer, kernel, redu
 from ..support import dtypes
 from ..support.errors import OpValueError
 from ..support.shape_mode import numpy_shape
-from ._shared import (
-    along,
-    both_ways,
-    compiled,
-    equal_shapes,
-    reviewed,
-    size_of,
-    typed_by_first,
-    zero_gradient,
-)
+from ._shared import along, both_ways, compiled, equal_shapes, reviewed, size_of, typed_by_first, zero_gradient
 
 
 # ---- sums -----------------------------------------------------------------------------------------------------------

@@ -104,14 +104,7 @@ RECORDS: dict[str, Record] = {
     "nansum": _reduction(np.nansum),
     "norm": Record(
         _norm,
-        params=[
-            {},
-            {"axis": 1},
-            {"axis": (0, -1), "keepdims": True},
-            {"ord": 1, "axis": -1},
-            {"ord": 1},
-            {"axis": 1},
-        ],
+        params=[{}, {"axis": 1}, {"axis": (0, -1), "keepdims": True}, {"ord": 1, "axis": -1}, {"ord": 1}, {"axis": 1}],
         shapes=[((2, 3),), ((2, 3, 2),), ((2, 3, 2),), ((3, 2),), ((4,),), ((0, 3),)],
         avoid=(0,),
         domain=(-2.0, 2.0),

@@ -140,10 +140,7 @@ RECORDS: dict[str, Record] = {
         unchecked=_LIKE,
     ),
     "Flatten": _cases(
-        lambda data: data.reshape(len(data), int(np.prod(data.shape[1:]))),
-        ({}, (2, 3, 2)),
-        ({}, (3,)),
-        ({}, (0, 2, 3)),
+        lambda data: data.reshape(len(data), int(np.prod(data.shape[1:]))), ({}, (2, 3, 2)), ({}, (3,)), ({}, (0, 2, 3))
     ),
     "expand_dims": _cases(
         np.expand_dims,
@@ -253,9 +250,7 @@ RECORDS: dict[str, Record] = {
         refuses=[Refusal(r"\(2, 3\).*\(2, 4\)", shapes=((2, 3), (2, 4)), params={"dim": 0})],
     ),
     "_rnn_param_concat": _cases(
-        lambda *data, dim=1: np.concatenate(data, dim),
-        ({"dim": 0}, [(3,), (4,), (2,)]),
-        ({}, [(2, 3), (2, 1)]),
+        lambda *data, dim=1: np.concatenate(data, dim), ({"dim": 0}, [(3,), (4,), (2,)]), ({}, [(2, 3), (2, 1)])
     ),
     "stack": _cases(
         lambda *data, axis=0: np.stack(data, axis),

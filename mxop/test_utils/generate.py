@@ -138,10 +138,7 @@ def create_2d_tensor(rows: int, columns: int, dtype: Any = np.int64) -> Any:
 
 
 def np_reduce(
-    dat: np.ndarray,
-    axis: int | Sequence[int] | None,
-    keepdims: bool,
-    numpy_reduce_func: Callable[..., np.ndarray],
+    dat: np.ndarray, axis: int | Sequence[int] | None, keepdims: bool, numpy_reduce_func: Callable[..., np.ndarray]
 ) -> np.ndarray:
     """Reduce `dat` over one, several or (None) all axes with a NumPy function that takes one axis at a time."""
     axes = range(dat.ndim) if axis is None else [axis] if np.ndim(axis) == 0 else axis

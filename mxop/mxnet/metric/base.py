@@ -138,7 +138,6 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> metric = mx.metric.create(["acc", "mse"])
     >>> metric.update([mx.nd.array([0, 1])], [mx.nd.array([0, 3])])
     >>> metric.get()

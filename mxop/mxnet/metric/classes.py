@@ -23,7 +23,6 @@ class Accuracy(Summed):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> metric = mx.metric.Accuracy()
     >>> metric.update([mx.nd.array([0, 1])], [mx.nd.array([[0.9, 0.1], [0.8, 0.2]])])
     >>> metric.get()
