@@ -9,6 +9,7 @@ from ..opdef import F, composite, elementwise, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpTypeError, OpValueError
 from ..support.shape_mode import numpy_shape
+from ._shared import equal_shapes
 from .shape import reshaping
 
 
@@ -117,15 +118,6 @@ def _density(F, name, sample, *parameters, is_log):
     return getattr(F, f"_{name}_density")(sample, *spread, is_log=is_log)
 
 
-def _of_each_sample(op):
-    """State that an operator has a number for each element of the sample, in both directions."""
-
-    @op.infer
-    def _(ins, outs, **params):
-        done = infer.same_shape(op.name, ("sample", "output"), [ins[0], *outs])
-        return [done[0], *ins[1:]], done[1:]
-
-
 @composite(name="_random_pdf_uniform", aliases=("random_pdf_uniform",))
 def random_pdf_uniform(F, sample, low, high, *, is_log: bool = False):
     """Density of uniform distributions between `low` and `high`, in which the samples are taken to lie.
@@ -223,7 +215,7 @@ for _op in (
     random_pdf_uniform, random_pdf_normal, random_pdf_gamma, random_pdf_exponential, random_pdf_poisson,
     random_pdf_negative_binomial, random_pdf_generalized_negative_binomial,
 ):  # fmt: skip
-    _of_each_sample(_op)
+    equal_shapes(_op)
 
 
 @composite(name="_random_pdf_dirichlet", aliases=("random_pdf_dirichlet",))

@@ -9,7 +9,7 @@ from ..opdef import DType, F, composite, elementwise, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpTypeError, OpValueError, UnknownShapeError
 from ..support.shape_mode import numpy_shape
-from ._shared import Count, float_types, reviewed, size_of, typed_by_first
+from ._shared import Count, equal_shapes, float_types, reviewed, size_of, typed_by_first
 from .matrix import matrix_of, product, product_gpu
 
 
@@ -337,17 +337,7 @@ def _below_highest(F, data, axis):
     return F.broadcast_sub(data, F.BlockGrad(F._highest(data, axis=axis, keepdims=True)))  # on which nothing depends
 
 
-def _keeps_shape(op):
-    @op.infer
-    def _(ins, outs, *, axis):
-        found = infer.same_shape(op.name, ("data", "output"), [ins[0], outs[0]])
-        return found[:1], found[1:]
-
-    return op
-
-
 # Their gradients are told from their results: nothing else is kept.
-@_keeps_shape
 @composite(name="_softmaxed")
 def softmaxed(F, data, *, axis: int):
     """Exponentials along an axis, divided by their sum."""
@@ -361,7 +351,6 @@ def _(F, heads, inputs, outputs, *, axis):
     return [y * F.broadcast_sub(g, F.sum(g * y, axis=axis, keepdims=True))]
 
 
-@_keeps_shape
 @composite(name="_log_softmaxed")
 def log_softmaxed(F, data, *, axis: int):
     """The logarithm of what ``_softmaxed`` gives, without its loss of accuracy."""
@@ -417,7 +406,7 @@ def softmax(F, data, length=None, *, axis: int = -1, temperature: float | None =
 
 @composite(
     active_inputs=_softmax_inputs, by_keyword=("length",)
-)  # MXNet's has no such input: softmin(x, -1) gives the axis
+)  # in MXNet it has no length: softmin(x, -1) gives the axis
 def softmin(F, data, length=None, *, axis: int = -1, temperature: float | None = None, dtype: DType | None = None,
             use_length: bool | None = False):  # fmt: skip
     """Softmax of the negated data.  Parameters as for ``softmax``.
@@ -439,6 +428,8 @@ def log_softmax(F, data, length=None, *, axis: int = -1, temperature: float | No
     return _normalized(F, data, length, axis, temperature, dtype, logarithm=True)
 
 
+for _op in (softmaxed, log_softmaxed):
+    equal_shapes(_op)
 for _op in (softmax, softmin, log_softmax):
     _softmax_rules(_op)
 

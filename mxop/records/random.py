@@ -135,10 +135,6 @@ RECORDS: dict[str, Record] = {
     "_random_generalized_negative_binomial_like": _like(
         _generalized, {}, {"mu": 6.0, "alpha": 0.3}, {"mu": 2.0, "alpha": 0.0}, bad=[{"mu": -1.0}, {"alpha": -1.0}]
     ),
-    "_below": Record(
-        lambda data, low, high: np.where(data >= high, low, data), params=[{"low": 0.0, "high": 1.5}], order=0, grad_inputs=(),
-        unchecked={"bad input": "called with what was drawn"},
-    ),
     "Dropout": Record(
         distribution=_dropped, seed=seeded, domain=(1.0, 1.0), shapes=[((60, 40),)], order=2, dtypes="f",
         params=[{"p": 0.5}, {"p": 0.75, "mode": "always"}, {"p": 0.0}],
