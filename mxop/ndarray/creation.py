@@ -183,15 +183,8 @@ def full_like(
     return full(a.shape, fill_value, a.context if ctx is None else ctx, a.dtype if dtype is None else dtype, out)
 
 
-def arange(
-    start: float,
-    stop: float | None = None,
-    step: float = 1.0,
-    repeat: int = 1,
-    infer_range: bool | None = None,
-    ctx: Context | None = None,
-    dtype: Any = np.float32,
-) -> NDArray:
+def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: bool | None = None,
+           ctx: Context | None = None, dtype: Any = np.float32) -> NDArray:  # fmt: skip
     """Make evenly spaced numbers from `start` to before `stop` (from 0 to before `start`, when there is no `stop`).
 
     Parameters

@@ -197,13 +197,8 @@ def dumps(
     return b"".join(_pieces(arrays, names, np_shape))
 
 
-def dump(
-    file: BinaryIO,
-    arrays: Sequence[np.ndarray | SparseRecord | None],
-    names: Sequence[str] = (),
-    *,
-    np_shape: bool | None = None,
-) -> None:
+def dump(file: BinaryIO, arrays: Sequence[np.ndarray | SparseRecord | None], names: Sequence[str] = (), *,
+         np_shape: bool | None = None) -> None:  # fmt: skip
     """Write to an open binary file what `dumps` returns, without holding all of it in memory.
 
     Parameters

@@ -85,18 +85,8 @@ class Elementwise(Operator):
 
     kind = "elementwise"
 
-    def __init__(
-        self,
-        function,
-        *,
-        broadcast=False,
-        out_dtype=None,
-        creates=False,
-        rule=None,
-        differentiable=True,
-        integers=(),
-        **options,
-    ):
+    def __init__(self, function, *, broadcast=False, out_dtype=None, creates=False, rule=None, differentiable=True, integers=(),
+                 **options):  # fmt: skip
         super().__init__(function, **options)
         self.broadcast = broadcast or creates
         self.creates = creates

@@ -117,15 +117,8 @@ class Kernel(Operator):
 
     kind = "kernel"
 
-    def __init__(
-        self,
-        function: Callable,
-        *,
-        strided: bool = False,
-        adds: bool = False,
-        at_once: Callable | None = None,
-        **options: Any,
-    ):
+    def __init__(self, function: Callable, *, strided: bool = False, adds: bool = False, at_once: Callable | None = None,
+                 **options: Any):  # fmt: skip
         super().__init__(function, **options)
         self.strided, self.adds, self.at_once = strided, adds, at_once
         self.clears = not self.module.startswith("mxop.")
@@ -183,14 +176,8 @@ class Kernel(Operator):
         self.changed()
         return rule
 
-    def cpu(
-        self,
-        run: Callable | None = None,
-        *,
-        prepared: bool = False,
-        backend: str | None = None,
-        when: Callable | None = None,
-    ) -> Callable:
+    def cpu(self, run: Callable | None = None, *, prepared: bool = False, backend: str | None = None,
+            when: Callable | None = None) -> Callable:  # fmt: skip
         """Decorate a CPU implementation ``run(inputs, outputs, **params)``.
 
         It may also be a C function: its address, a ctypes function, or a capsule; ``mxop/kernel.h`` declares its signature.

@@ -306,17 +306,9 @@ class SymbolicNumber:
         "written",
     )
 
-    def __init__(
-        self,
-        trace: Trace,
-        text: str,
-        value: Any,
-        written: str = "",
-        parts: tuple[SymbolicNumber, ...] = (),
-        integral: bool = False,
-        minimum: int | None = None,
-        sum_: tuple[SymbolicNumber | None, int] = (None, 0),
-    ):
+    def __init__(self, trace: Trace, text: str, value: Any, written: str = "", parts: tuple[SymbolicNumber, ...] = (),
+                 integral: bool = False, minimum: int | None = None,
+                 sum_: tuple[SymbolicNumber | None, int] = (None, 0)):  # fmt: skip
         self.trace, self.text, self.value, self.written, self.parts = trace, text, value, written, parts
         self.integral, self.minimum, self.sum = integral, minimum, sum_
         self.names = frozenset().union(*[n.names for n in parts]) if parts else frozenset([text])

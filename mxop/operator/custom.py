@@ -77,15 +77,8 @@ class Custom:
     ([2.0, 4.0, 6.0], [2.0, 2.0, 2.0])
     """
 
-    def __init__(
-        self,
-        func: Callable | str,
-        out_shape: Any = None,
-        out_dtype: Any = None,
-        func_type: str = "hybrid",
-        bprop: Callable | None = None,
-        reg_info: Any = None,
-    ):
+    def __init__(self, func: Callable | str, out_shape: Any = None, out_dtype: Any = None, func_type: str = "hybrid",
+                 bprop: Callable | None = None, reg_info: Any = None):  # fmt: skip
         if func_type in _REFUSED:
             raise DeviceError(f"Custom: func_type={func_type!r} is not supported: {_REFUSED[func_type]}")
         if func_type not in FUNC_TYPES:

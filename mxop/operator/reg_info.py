@@ -109,14 +109,8 @@ class CustomRegOp:
         self._outputs.append(_port("output", index, name, param_type, extra))
         return self
 
-    def attr(
-        self,
-        name: str | None = None,
-        param_type: str | None = None,
-        value_type: str | None = None,
-        default_value: Any = None,
-        **extra: Any,
-    ) -> CustomRegOp:
+    def attr(self, name: str | None = None, param_type: str | None = None, value_type: str | None = None,
+             default_value: Any = None, **extra: Any) -> CustomRegOp:  # fmt: skip
         """Add an attribute.
 
         Parameters

@@ -38,17 +38,8 @@ def convolved(
 
 
 @kernel(name="_convolved_data")
-def convolved_data(
-    head,
-    weight,
-    *,
-    kernel: Shape,
-    stride: Shape = (),
-    dilate: Shape = (),
-    pad: Shape = (),
-    num_group: Count = 1,
-    size: Shape,
-):
+def convolved_data(head, weight, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
+                   num_group: Count = 1, size: Shape):  # fmt: skip
     """Add up filters in images of a size, each multiplied by an element of `head`: the gradient of the data of ``_convolved``.
 
     >>> head, w = mx.nd.array([[[1, 2]]]), mx.nd.array([[[1, 10]]])

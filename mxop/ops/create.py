@@ -132,16 +132,8 @@ def ones_like(data):
 
 # ---- ranges ---------------------------------------------------------------------------------------------------------
 @kernel(name="_arange")
-def arange(
-    *,
-    start: Scalar,
-    stop: Scalar | None = None,
-    step: Scalar = 1.0,
-    repeat: int = 1,
-    infer_range: bool = False,
-    ctx: str = "",
-    dtype: DType = dtypes.FLOAT32,
-):
+def arange(*, start: Scalar, stop: Scalar | None = None, step: Scalar = 1.0, repeat: int = 1, infer_range: bool = False,
+           ctx: str = "", dtype: DType = dtypes.FLOAT32):  # fmt: skip
     """Make evenly spaced numbers, as ``mx.nd.arange`` does.
 
     Parameters
@@ -251,15 +243,8 @@ def _(xp, inputs, outputs, *, start, step, repeat, **params):
 
 
 @kernel(name="_linspace", aliases=("_npi_linspace",))
-def linspace(
-    *,
-    start: float,
-    stop: float | None = None,
-    num: int = 50,
-    endpoint: bool = True,
-    ctx: str = "",
-    dtype: DType = dtypes.FLOAT32,
-):
+def linspace(*, start: float, stop: float | None = None, num: int = 50, endpoint: bool = True, ctx: str = "",
+             dtype: DType = dtypes.FLOAT32):  # fmt: skip
     """Make `num` numbers from `start` to `stop`, with or without the end; ``mx.nd.linspace`` calls it.
 
     >>> mx.nd._internal._linspace(start=0, stop=1, num=3).asnumpy().tolist()

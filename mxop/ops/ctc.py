@@ -103,17 +103,8 @@ def _inputs(*, use_data_lengths, use_label_lengths, **params):
     output_names=("output0", "output1"),
     active_inputs=_inputs,
 )
-def CTCLoss(
-    F,
-    data,
-    label,
-    data_lengths=None,
-    label_lengths=None,
-    *,
-    use_data_lengths: bool = False,
-    use_label_lengths: bool = False,
-    blank_label: Literal["first", "last"] = "first",
-):
+def CTCLoss(F, data, label, data_lengths=None, label_lengths=None, *, use_data_lengths: bool = False,
+            use_label_lengths: bool = False, blank_label: Literal["first", "last"] = "first"):  # fmt: skip
     """Loss of connectionist temporal classification: minus the logarithm of the probability of the labels.
 
     The softmax over the classes is part of it.  Where the labels do not fit into the steps, the loss is 0.

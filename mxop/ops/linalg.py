@@ -123,18 +123,8 @@ def scaled(F, x, factor):
 
 
 @composite(name="_linalg_gemm", aliases=("linalg_gemm",))
-def gemm(
-    F,
-    A,
-    B,
-    C,
-    *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    axis: int = -2,
-):
+def gemm(F, A, B, C, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, beta: float = 1.0,
+         axis: int = -2):  # fmt: skip
     """Evaluate ``alpha * op(A) @ op(B) + beta * C``.
 
     Parameters

@@ -97,20 +97,10 @@ def _probabilities(F, data, multi_output, preserve_shape):
 
 
 @composite(aliases=("Softmax",))
-def SoftmaxOutput(
-    F,
-    data,
-    label,
-    *,
-    grad_scale: float = 1.0,
-    ignore_label: float = -1.0,
-    multi_output: bool = False,
-    use_ignore: bool = False,
-    preserve_shape: bool = False,
-    normalization: Literal["batch", "null", "valid"] = "null",
-    out_grad: bool = False,
-    smooth_alpha: float = 0.0,
-):
+def SoftmaxOutput(F, data, label, *, grad_scale: float = 1.0, ignore_label: float = -1.0, multi_output: bool = False,
+                  use_ignore: bool = False, preserve_shape: bool = False,
+                  normalization: Literal["batch", "null", "valid"] = "null", out_grad: bool = False,
+                  smooth_alpha: float = 0.0):  # fmt: skip
     """Softmax, with the gradient of its cross entropy with labels: ``(softmax(data) - one_hot(label)) * grad_scale``.
 
     Parameters
@@ -147,19 +137,9 @@ def SoftmaxOutput(
 
 
 @composite(name="_softmax_output_grad")
-def softmax_output_grad(
-    F,
-    data,
-    label,
-    *,
-    scale: float = 1.0,
-    ignore_label: float = -1.0,
-    multi_output: bool = False,
-    use_ignore: bool = False,
-    preserve_shape: bool = False,
-    normalization: Literal["batch", "null", "valid"] = "null",
-    smooth_alpha: float = 0.0,
-):
+def softmax_output_grad(F, data, label, *, scale: float = 1.0, ignore_label: float = -1.0, multi_output: bool = False,
+                        use_ignore: bool = False, preserve_shape: bool = False,
+                        normalization: Literal["batch", "null", "valid"] = "null", smooth_alpha: float = 0.0):  # fmt: skip
     """The gradient of ``SoftmaxOutput`` with respect to the data."""
     found = _probabilities(F, data, multi_output, preserve_shape)
     if label.shape == data.shape:  # probabilities
@@ -383,16 +363,8 @@ def sparseness_slope(average, *, target: float, penalty: float):
 
 
 @composite(writes={"moving_avg": 1}, num_outputs=2, visible_outputs=1, output_names=("output", "new_moving_avg"))
-def IdentityAttachKLSparseReg(
-    F,
-    data,
-    moving_avg,
-    *,
-    sparseness_target: Annotated[float, Range(0, 1)] = 0.1,
-    penalty: float = 0.001,
-    momentum: Annotated[float, Range(0, 1)] = 0.9,
-    is_train,
-):
+def IdentityAttachKLSparseReg(F, data, moving_avg, *, sparseness_target: Annotated[float, Range(0, 1)] = 0.1,
+                              penalty: float = 0.001, momentum: Annotated[float, Range(0, 1)] = 0.9, is_train):  # fmt: skip
     """The data, with the gradient of a penalty: activations shall rarely be near 1.
 
     The penalty is the divergence (Kullback and Leibler's) of the average activation of each column from a target.

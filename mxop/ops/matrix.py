@@ -76,14 +76,8 @@ def _joins(lhs, rhs, *, transpose_a, transpose_b, **params):
 
 
 @kernel(strided=True, adds=True, at_once=_joins, aliases=("_sparse_dot",))
-def dot(
-    lhs,
-    rhs,
-    *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    forward_stype: Literal[None, "csr", "default", "row_sparse"] = None,
-):
+def dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False,
+        forward_stype: Literal[None, "csr", "default", "row_sparse"] = None):  # fmt: skip
     """Multiply vectors, matrices, or arrays of more dimensions, of which the last of `lhs` meets the first of `rhs`.
 
     Parameters
@@ -213,14 +207,8 @@ def _(F, heads, inputs, outputs, *, side, **flags):
 
 # ---- batch_dot ------------------------------------------------------------------------------------------------------
 @kernel(strided=True, adds=True, aliases=("_npx_batch_dot",))
-def batch_dot(
-    lhs,
-    rhs,
-    *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    forward_stype: Literal[None, "csr", "default", "row_sparse"] = None,
-):
+def batch_dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False,
+              forward_stype: Literal[None, "csr", "default", "row_sparse"] = None):  # fmt: skip
     """Multiply two stacks of matrices.
 
     Parameters

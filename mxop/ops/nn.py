@@ -110,17 +110,8 @@ def _(F, heads, inputs, outputs, **params):
     output_names=("output", "mask"),
     active_inputs=lambda *, act_type, **params: ("data", "gamma") if act_type == "prelu" else ("data",),
 )
-def LeakyReLU(
-    F,
-    data,
-    gamma=None,
-    *,
-    act_type: Literal["elu", "gelu", "leaky", "prelu", "rrelu", "selu"] = "leaky",
-    slope: float = 0.25,
-    lower_bound: float = 0.125,
-    upper_bound: float = 0.334,
-    is_train,
-):
+def LeakyReLU(F, data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", "prelu", "rrelu", "selu"] = "leaky",
+              slope: float = 0.25, lower_bound: float = 0.125, upper_bound: float = 0.334, is_train):  # fmt: skip
     """Activation functions that leak where the data are negative.
 
     Parameters

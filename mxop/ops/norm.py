@@ -119,25 +119,10 @@ def _batch_operator(name, **options):
 
 
 @_batch_operator("BatchNorm", aliases=("_npx_batch_norm",))
-def BatchNorm(
-    F,
-    data,
-    gamma,
-    beta,
-    moving_mean,
-    moving_var,
-    *,
-    eps: float = 1e-3,
-    momentum: float = 0.9,
-    fix_gamma: bool = True,
-    use_global_stats: bool = False,
-    output_mean_var: bool = False,
-    axis: int = 1,
-    cudnn_off: bool = False,
-    min_calib_range: float | None = None,
-    max_calib_range: float | None = None,
-    is_train,
-):
+def BatchNorm(F, data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9,
+              fix_gamma: bool = True, use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1,
+              cudnn_off: bool = False, min_calib_range: float | None = None, max_calib_range: float | None = None,
+              is_train):  # fmt: skip
     """Normalise each channel over the batch: ``(data - mean) / sqrt(var + eps) * gamma + beta``.
 
     While training, mean and variance are the data's, and the moving ones become ``momentum * moving + (1 - momentum) * new``
@@ -177,25 +162,10 @@ def BatchNorm(
 
 
 @_batch_operator("_contrib_BatchNormWithReLU")
-def batch_norm_with_relu(
-    F,
-    data,
-    gamma,
-    beta,
-    moving_mean,
-    moving_var,
-    *,
-    eps: float = 1e-3,
-    momentum: float = 0.9,
-    fix_gamma: bool = True,
-    use_global_stats: bool = False,
-    output_mean_var: bool = False,
-    axis: int = 1,
-    cudnn_off: bool = False,
-    min_calib_range: float | None = None,
-    max_calib_range: float | None = None,
-    is_train,
-):
+def batch_norm_with_relu(F, data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9,
+                         fix_gamma: bool = True, use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1,
+                         cudnn_off: bool = False, min_calib_range: float | None = None, max_calib_range: float | None = None,
+                         is_train):  # fmt: skip
     """``BatchNorm``, of which what is negative becomes 0.
 
     >>> x, one, zero = mx.nd.array([[-1], [2]]), mx.nd.ones((1,)), mx.nd.zeros((1,))
@@ -208,21 +178,8 @@ def batch_norm_with_relu(
 
 
 @_batch_operator("BatchNorm_v1")
-def BatchNorm_v1(
-    F,
-    data,
-    gamma,
-    beta,
-    moving_mean,
-    moving_var,
-    *,
-    eps: float = 1e-3,
-    momentum: float = 0.9,
-    fix_gamma: bool = True,
-    use_global_stats: bool = False,
-    output_mean_var: bool = False,
-    is_train,
-):
+def BatchNorm_v1(F, data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9,
+                 fix_gamma: bool = True, use_global_stats: bool = False, output_mean_var: bool = False, is_train):  # fmt: skip
     """``BatchNorm`` of axis 1, as older models have it; with `output_mean_var` it returns the mean and the variance.
 
     >>> x, one, zero = mx.nd.array([[-1], [2]]), mx.nd.ones((1,)), mx.nd.zeros((1,))
@@ -234,23 +191,9 @@ def BatchNorm_v1(
 
 
 @_batch_operator("_contrib_SyncBatchNorm")
-def sync_batch_norm(
-    F,
-    data,
-    gamma,
-    beta,
-    moving_mean,
-    moving_var,
-    *,
-    eps: float = 1e-3,
-    momentum: float = 0.9,
-    fix_gamma: bool = True,
-    use_global_stats: bool = False,
-    output_mean_var: bool = False,
-    ndev: int = 1,
-    key: str,
-    is_train,
-):
+def sync_batch_norm(F, data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9,
+                    fix_gamma: bool = True, use_global_stats: bool = False, output_mean_var: bool = False, ndev: int = 1,
+                    key: str, is_train):  # fmt: skip
     """``BatchNorm_v1`` over the parts of a batch on `ndev` devices, of which there is one here: `key` has no effect.
 
     >>> x, one, zero = mx.nd.array([[-1], [2]]), mx.nd.ones((1,)), mx.nd.zeros((1,))

@@ -149,16 +149,8 @@ def _topk_names(*, ret_typ, **params):
     num_outputs=lambda *, ret_typ, **params: 2 if ret_typ == "both" else 1,
     output_names=_topk_names,
 )
-def topk(
-    F,
-    data,
-    *,
-    axis: int | None = -1,
-    k: int = 1,
-    ret_typ: Literal["both", "indices", "mask", "value"] = "indices",
-    is_ascend: bool = False,
-    dtype: DType = dtypes.FLOAT32,
-):
+def topk(F, data, *, axis: int | None = -1, k: int = 1, ret_typ: Literal["both", "indices", "mask", "value"] = "indices",
+         is_ascend: bool = False, dtype: DType = dtypes.FLOAT32):  # fmt: skip
     """Find the `k` largest elements along an axis, in their order.
 
     Equal elements keep their order, and NaN counts as the largest number.  The gradient goes to the elements whose

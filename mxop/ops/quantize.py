@@ -131,14 +131,8 @@ def _both_or_none(op, low, high):
 
 
 @composite(name="_contrib_quantize_v2", num_outputs=3)
-def quantize_v2(
-    F,
-    data,
-    *,
-    out_type: Literal["auto", "int8", "uint8"] = "int8",
-    min_calib_range: float | None = None,
-    max_calib_range: float | None = None,
-):
+def quantize_v2(F, data, *, out_type: Literal["auto", "int8", "uint8"] = "int8", min_calib_range: float | None = None,
+                max_calib_range: float | None = None):  # fmt: skip
     """Turn real numbers into levels of eight bits, between given limits or those of the data.
 
     The larger of the limits has 127.5 or 255.5 levels, so that it is rounded to the last one.
@@ -176,16 +170,8 @@ _typed(quantize_v2, (dtypes.FLOAT32, dtypes.INT8, dtypes.UINT8), lambda data, *,
 
 
 @composite(name="_contrib_requantize", num_outputs=3)
-def requantize(
-    F,
-    data,
-    min_range,
-    max_range,
-    *,
-    out_type: Literal["auto", "int8", "uint8"] = "int8",
-    min_calib_range: float | None = None,
-    max_calib_range: float | None = None,
-):
+def requantize(F, data, min_range, max_range, *, out_type: Literal["auto", "int8", "uint8"] = "int8",
+               min_calib_range: float | None = None, max_calib_range: float | None = None):  # fmt: skip
     """Turn levels of 32 bits into levels of eight, between given limits or those of the data.
 
     Parameters

@@ -403,16 +403,8 @@ def random_generalized_negative_binomial_like(F, data, *, mu: float = 1.0, alpha
     visible_outputs=1,
     output_names=("output", "mask"),
 )
-def dropout(
-    F,
-    data,
-    *,
-    p: Annotated[float, Range(0, 1)] = 0.5,
-    mode: Literal["training", "always"] = "training",
-    axes: Shape = (),
-    cudnn_off: bool | None = False,
-    is_train,
-):
+def dropout(F, data, *, p: Annotated[float, Range(0, 1)] = 0.5, mode: Literal["training", "always"] = "training",
+            axes: Shape = (), cudnn_off: bool | None = False, is_train):  # fmt: skip
     """While training, set each element to zero with probability `p`, and divide the others by ``1 - p``.
 
     So all are NaN with ``p=1``, as in MXNet.  Backward draws the same numbers again: no mask is kept.

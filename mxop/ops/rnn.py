@@ -120,27 +120,11 @@ def _inputs(*, mode, use_sequence_length, **params):
     num_outputs=lambda *, mode, state_outputs, **params: 1 + (1 + (mode == "lstm")) * state_outputs,
     output_names=("output", "state_output", "statecell_output"),
 )
-def RNN(
-    F,
-    data,
-    parameters,
-    state,
-    state_cell=None,
-    sequence_length=None,
-    *,
-    state_size: Annotated[int, Range(1)],
-    num_layers: Annotated[int, Range(1)],
-    bidirectional: bool = False,
-    mode: Literal["gru", "lstm", "rnn_relu", "rnn_tanh"],
-    p: Annotated[float, Range(0, 1)] = 0.0,
-    state_outputs: bool = False,
-    projection_size: int | None = None,
-    lstm_state_clip_min: float | None = None,
-    lstm_state_clip_max: float | None = None,
-    lstm_state_clip_nan: bool = False,
-    use_sequence_length: bool = False,
-    is_train,
-):
+def RNN(F, data, parameters, state, state_cell=None, sequence_length=None, *, state_size: Annotated[int, Range(1)],
+        num_layers: Annotated[int, Range(1)], bidirectional: bool = False, mode: Literal["gru", "lstm", "rnn_relu", "rnn_tanh"],
+        p: Annotated[float, Range(0, 1)] = 0.0, state_outputs: bool = False, projection_size: int | None = None,
+        lstm_state_clip_min: float | None = None, lstm_state_clip_max: float | None = None, lstm_state_clip_nan: bool = False,
+        use_sequence_length: bool = False, is_train):  # fmt: skip
     """Recurrent layers over sequences: plain, LSTM or GRU, of several layers, in one direction or both.
 
     With ``x`` the input and ``h`` the state of a step, each gate is ``W x + b + R h + d``.  Plain: ``h`` becomes ``relu`` or

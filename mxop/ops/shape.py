@@ -192,15 +192,8 @@ reshaping(reshape, _reshape_forward)
 
 
 @kernel(aliases=("_npx_reshape_like",))
-def reshape_like(
-    lhs,
-    rhs,
-    *,
-    lhs_begin: int | None = None,
-    lhs_end: int | None = None,
-    rhs_begin: int | None = None,
-    rhs_end: int | None = None,
-):
+def reshape_like(lhs, rhs, *, lhs_begin: int | None = None, lhs_end: int | None = None, rhs_begin: int | None = None,
+                 rhs_end: int | None = None):  # fmt: skip
     """Give `lhs` the shape of `rhs`, or exchange only some of its dimensions for some of those of `rhs`.
 
     Parameters

@@ -54,16 +54,9 @@ def random_sample(population: Sequence, k: int) -> list:
     return [population[i] for i in np.random.permutation(len(population))[:k]]
 
 
-def rand_ndarray(
-    shape: Shape,
-    stype: str = "default",
-    density: float | None = None,
-    dtype: Any = None,
-    modifier_func: Callable[[Any], Any] | None = None,
-    shuffle_csr_indices: bool = False,
-    distribution: str | None = None,
-    ctx: Any = None,
-) -> Any:
+def rand_ndarray(shape: Shape, stype: str = "default", density: float | None = None, dtype: Any = None,
+                 modifier_func: Callable[[Any], Any] | None = None, shuffle_csr_indices: bool = False,
+                 distribution: str | None = None, ctx: Any = None) -> Any:  # fmt: skip
     """Return a random NDArray.
 
     Parameters
