@@ -39,19 +39,10 @@ _V1, _V2, _V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 
 # 8 to 11 were added by MXNet 2; 1.x refuses a file that has them. 12 is bfloat16, which NumPy itself does not have.
 _DTYPES = {
-    0: np.dtype("<f4"),
-    1: np.dtype("<f8"),
-    2: np.dtype("<f2"),
-    3: np.dtype("u1"),
-    4: np.dtype("<i4"),
-    5: np.dtype("i1"),
-    6: np.dtype("<i8"),
-    7: np.dtype("?"),
-    8: np.dtype("<i2"),
-    9: np.dtype("<u2"),
-    10: np.dtype("<u4"),
-    11: np.dtype("<u8"),
-}
+    0: np.dtype("<f4"), 1: np.dtype("<f8"), 2: np.dtype("<f2"), 3: np.dtype("u1"), 4: np.dtype("<i4"),
+    5: np.dtype("i1"), 6: np.dtype("<i8"), 7: np.dtype("?"), 8: np.dtype("<i2"), 9: np.dtype("<u2"),
+    10: np.dtype("<u4"), 11: np.dtype("<u8"),
+}  # fmt: skip
 _FLAGS = {dtype: flag for flag, dtype in _DTYPES.items()}
 
 _STORAGE = {0: "default", 1: "row_sparse", 2: "csr"}

@@ -292,19 +292,9 @@ class SymbolicNumber:
     """
 
     __slots__ = (
-        "_compute",
-        "count",
-        "factors",
-        "integral",
-        "minimum",
-        "names",
-        "parts",
-        "sum",
-        "text",
-        "trace",
-        "value",
+        "_compute", "count", "factors", "integral", "minimum", "names", "parts", "sum", "text", "trace", "value",
         "written",
-    )
+    )  # fmt: skip
 
     def __init__(self, trace: Trace, text: str, value: Any, written: str = "", parts: tuple[SymbolicNumber, ...] = (),
                  integral: bool = False, minimum: int | None = None,

@@ -9,12 +9,9 @@ from . import Record
 from .random import seeded
 
 _ACTIVATIONS = {
-    "relu": lambda x: np.where(x <= 0, 0, x),
-    "sigmoid": special.expit,
-    "softrelu": lambda x: np.logaddexp(0, x),
-    "softsign": lambda x: x / (1 + np.abs(x)),
-    "tanh": np.tanh,
-}
+    "relu": lambda x: np.where(x <= 0, 0, x), "sigmoid": special.expit, "softrelu": lambda x: np.logaddexp(0, x),
+    "softsign": lambda x: x / (1 + np.abs(x)), "tanh": np.tanh,
+}  # fmt: skip
 
 
 def _activation(data, act_type):

@@ -8,17 +8,11 @@ from . import Record, Refusal
 
 #: Cases of parameters, and the shape that each is tried on: no axis, negative and several ones, `exclude`, sizes 0, 1.
 _CASES = [
-    ({}, (2, 3)),
-    ({"axis": 1}, (2, 3, 2)),
-    ({"axis": -1, "keepdims": True}, (3, 2)),
-    ({"axis": (0, -1)}, (2, 3, 2)),
-    ({"axis": (), "keepdims": True}, (2, 3)),
-    ({"axis": 1, "exclude": True}, (2, 3, 2)),
-    ({"axis": (0, 2), "exclude": True, "keepdims": True}, (2, 3, 2)),
-    ({"axis": 1}, (0, 3)),
-    ({"axis": 0}, (1, 3)),
+    ({}, (2, 3)), ({"axis": 1}, (2, 3, 2)), ({"axis": -1, "keepdims": True}, (3, 2)), ({"axis": (0, -1)}, (2, 3, 2)),
+    ({"axis": (), "keepdims": True}, (2, 3)), ({"axis": 1, "exclude": True}, (2, 3, 2)),
+    ({"axis": (0, 2), "exclude": True, "keepdims": True}, (2, 3, 2)), ({"axis": 1}, (0, 3)), ({"axis": 0}, (1, 3)),
     ({"axis": 0}, (5,)),
-]
+]  # fmt: skip
 
 
 def _axes(data, axis, exclude):

@@ -296,13 +296,7 @@ class CompositeEmbedding(_TokenEmbedding):
 
 
 __all__ = [
-    "CompositeEmbedding",
-    "CustomEmbedding",
-    "FastText",
-    "GloVe",
-    "create",
-    "get_pretrained_file_names",
-    "register",
-]
+    "CompositeEmbedding", "CustomEmbedding", "FastText", "GloVe", "create", "get_pretrained_file_names", "register",
+]  # fmt: skip
 
 __getattr__, __dir__ = hooks(globals(), __all__)
