@@ -210,8 +210,7 @@ RECORDS: dict[str, Record] = {
         shapes=[((2, 3), (2, 3)), ((2, 3), (3,)), ((2, 3), (2, 1)), ((4, 2, 3), (1, 3)), ((2, 3), (1,)), ((0, 3), (3,))],
     ),
     "_product_of_others": Record(
-        _product_of_others,
-        shapes=[((3,),), ((2, 3),), ((2, 3), (2, 3)), ((4,), (4,), (4,))],
+        _product_of_others, shapes=[((3,),), ((2, 3),), ((2, 3), (2, 3)), ((4,), (4,), (4,))],
         params=[{}, {"axis": 1}, {"axis": 0, "exclude": True}, {"axis": 0}],
     ),
     "_select_equal": Record(

@@ -109,13 +109,12 @@ RECORDS: dict[str, Record] = {
                  Refusal("below the size of the axis", params={**_REFLECT, "pad_width": (3, 0)}, shapes=((3,),))],
     ),
     "Crop": _cases(
-        _crop,
-        ({"h_w": (2, 3), "offset": (1, 1)}, (2, 1, 3, 4)),
-        ({"center_crop": True}, [(1, 2, 5, 4), (2, 1, 2, 3)]),
-        ({"offset": (2, 0)}, [(1, 2, 5, 4), (2, 1, 2, 3)]),
-        grad_inputs=(0,),
-        refuses=[Refusal(r"h_w=\(2, 3\) at offset=\(2, 0\)", params={"h_w": (2, 3), "offset": (2, 0)}),
-                 Refusal("4 dimensions", shapes=((3, 4),)), Refusal(r"h_w=\(0, 0\)", params={"h_w": (0, 0)})],
+        _crop, ({"h_w": (2, 3), "offset": (1, 1)}, (2, 1, 3, 4)), ({"center_crop": True}, [(1, 2, 5, 4), (2, 1, 2, 3)]),
+        ({"offset": (2, 0)}, [(1, 2, 5, 4), (2, 1, 2, 3)]), grad_inputs=(0,),
+        refuses=[
+            Refusal(r"h_w=\(2, 3\) at offset=\(2, 0\)", params={"h_w": (2, 3), "offset": (2, 0)}),
+            Refusal("4 dimensions", shapes=((3, 4),)), Refusal(r"h_w=\(0, 0\)", params={"h_w": (0, 0)}),
+        ],
         unchecked=_FORWARD,
     ),
     "depth_to_space": _cases(

@@ -97,17 +97,12 @@ RECORDS: dict[str, Record] = {
     "mean": _reduction(np.mean),
     "nansum": _reduction(np.nansum),
     "norm": Record(
-        _norm,
-        params=[{}, {"axis": 1}, {"axis": (0, -1), "keepdims": True}, {"ord": 1, "axis": -1}, {"ord": 1}, {"axis": 1}],
-        shapes=[((2, 3),), ((2, 3, 2),), ((2, 3, 2),), ((3, 2),), ((4,),), ((0, 3),)],
-        avoid=(0,),
-        domain=(-2.0, 2.0),
+        _norm, params=[{}, {"axis": 1}, {"axis": (0, -1), "keepdims": True}, {"ord": 1, "axis": -1}, {"ord": 1}, {"axis": 1}],
+        shapes=[((2, 3),), ((2, 3, 2),), ((2, 3, 2),), ((3, 2),), ((4,),), ((0, 3),)], avoid=(0,), domain=(-2.0, 2.0),
     ),
     "_logsumexp": Record(
-        _along(_logsumexp),
-        params=[p for p, shape in _CASES if 0 not in shape],
-        shapes=[(shape,) for _, shape in _CASES if 0 not in shape],
-        dtypes="f",
+        _along(_logsumexp), params=[p for p, shape in _CASES if 0 not in shape],
+        shapes=[(shape,) for _, shape in _CASES if 0 not in shape], dtypes="f",
     ),
     "_finite_or_zero": Record(
         lambda data: np.where(np.isfinite(data), data, 0), order=0, grad_inputs=(), shapes=[((2, 3),)]
@@ -121,21 +116,15 @@ RECORDS: dict[str, Record] = {
     "argmax": _positions(np.argmax),
     "argmin": _positions(np.argmin),
     "_largest_at": Record(
-        lambda data, axis: np.argmax(data, axis),
-        params=[{"axis": 1}, {"axis": -1}],
-        shapes=[((2, 3),), ((2, 3, 2),)],
-        order=0,
-        grad_inputs=(),
-        returns="int64",
+        lambda data, axis: np.argmax(data, axis), params=[{"axis": 1}, {"axis": -1}], shapes=[((2, 3),), ((2, 3, 2),)],
+        order=0, grad_inputs=(), returns="int64",
     ),
     "argmax_channel": Record(
         lambda data: _full(np.argmax(data, axis=1)), shapes=[((2, 3),), ((2, 3, 2),)], order=0, grad_inputs=()
     ),
     # integers: the difference from a mean that was rounded to an integer is not the exact one
     "moments": Record(
-        _moments,
-        params=[{}, {"axes": 1}, {"axes": (0, -1), "keepdims": True}],
-        shapes=[((2, 3),), ((2, 3, 2),), ((2, 3, 2),)],
-        dtypes="f",
+        _moments, params=[{}, {"axes": 1}, {"axes": (0, -1), "keepdims": True}],
+        shapes=[((2, 3),), ((2, 3, 2),), ((2, 3, 2),)], dtypes="f",
     ),
-}
+}  # fmt: skip
