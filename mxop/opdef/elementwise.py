@@ -415,13 +415,9 @@ class BackwardOperator(Elementwise):
     def __init__(self, forward: Elementwise):
         self.forward = forward
         super().__init__(
-            forward.function,
-            name=registry.BACKWARD + forward.name,
-            broadcast=forward.broadcast,
-            is_backward=True,
-            integers=forward.integers,
-            module=forward.module,
-        )
+            forward.function, name=registry.BACKWARD + forward.name, broadcast=forward.broadcast, is_backward=True,
+            integers=forward.integers, module=forward.module,
+        )  # fmt: skip
         self.variadic = True
         self.arguments = ("args",)
         self._rules: dict[Any, tuple[Formula, Backward]] = {}

@@ -27,14 +27,9 @@ class WithOperands(Elementwise):
     def __init__(self, inner: Elementwise, names: tuple[str, ...]):
         self.inner, self.names = inner, names
         super().__init__(
-            inner.function,
-            name=f"{inner.name}_with_{'_'.join(names)}",
-            broadcast=True,
-            creates=inner.creates,
-            rule=None if inner.rule is None else self._rule_of_inner,
-            differentiable=inner.differentiable,
-            module=inner.module,
-        )
+            inner.function, name=f"{inner.name}_with_{'_'.join(names)}", broadcast=True, creates=inner.creates,
+            rule=None if inner.rule is None else self._rule_of_inner, differentiable=inner.differentiable, module=inner.module,
+        )  # fmt: skip
         self.arguments = (*inner.arguments, *names)
 
     @cached_property

@@ -154,14 +154,10 @@ class CustomRegOp:
     def get_op_info(self) -> dict[str, Any]:
         """Return the info as a dict."""
         return {
-            "op_name": self.op_name,
-            "inputs": [dict(i) for i in self._inputs],
-            "outputs": [dict(o) for o in self._outputs],
-            "attr": [dict(a) for a in self._attrs],
-            "fusion_type": self._fusion_type,
-            "dtype_format": list(self._combinations),
+            "op_name": self.op_name, "inputs": [dict(i) for i in self._inputs], "outputs": [dict(o) for o in self._outputs],
+            "attr": [dict(a) for a in self._attrs], "fusion_type": self._fusion_type, "dtype_format": list(self._combinations),
             "target": self._target,
-        }
+        }  # fmt: skip
 
 
 def _is(kind: type, what: str, value: Any) -> Any:

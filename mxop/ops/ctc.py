@@ -97,12 +97,9 @@ def _inputs(*, use_data_lengths, use_label_lengths, **params):
 
 
 @composite(
-    aliases=("_contrib_CTCLoss", "_contrib_ctc_loss", "ctc_loss"),
-    num_outputs=2,
-    visible_outputs=1,
-    output_names=("output0", "output1"),
-    active_inputs=_inputs,
-)
+    aliases=("_contrib_CTCLoss", "_contrib_ctc_loss", "ctc_loss"), num_outputs=2, visible_outputs=1,
+    output_names=("output0", "output1"), active_inputs=_inputs,
+)  # fmt: skip
 def CTCLoss(F, data, label, data_lengths=None, label_lengths=None, *, use_data_lengths: bool = False,
             use_label_lengths: bool = False, blank_label: Literal["first", "last"] = "first"):  # fmt: skip
     """Loss of connectionist temporal classification: minus the logarithm of the probability of the labels.

@@ -396,13 +396,8 @@ def random_generalized_negative_binomial_like(F, data, *, mu: float = 1.0, alpha
 
 
 @composite(
-    name="Dropout",
-    aliases=("_npx_dropout",),
-    random=True,
-    num_outputs=2,
-    visible_outputs=1,
-    output_names=("output", "mask"),
-)
+    name="Dropout", aliases=("_npx_dropout",), random=True, num_outputs=2, visible_outputs=1, output_names=("output", "mask"),
+)  # fmt: skip
 def dropout(F, data, *, p: Annotated[float, Range(0, 1)] = 0.5, mode: Literal["training", "always"] = "training",
             axes: Shape = (), cudnn_off: bool | None = False, is_train):  # fmt: skip
     """While training, set each element to zero with probability `p`, and divide the others by ``1 - p``.

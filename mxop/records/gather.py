@@ -17,14 +17,10 @@ def _record(reference, *cases, index=1, bounds=_INDEX, inputs=2, **details):
     """Make a record of pairs of parameters and shapes; input `index` holds indices."""
     details.setdefault("unchecked", _FORWARD)
     return Record(
-        reference,
-        params=[params for params, _ in cases],
-        shapes=[tuple(shapes) for _, shapes in cases],
-        domain=tuple(bounds if k == index else _DATA for k in range(inputs)),
-        whole=(index,),
-        grad_inputs=tuple(k for k in range(1) if k != index),
-        **details,
-    )
+        reference, params=[params for params, _ in cases], shapes=[tuple(shapes) for _, shapes in cases],
+        domain=tuple(bounds if k == index else _DATA for k in range(inputs)), whole=(index,),
+        grad_inputs=tuple(k for k in range(1) if k != index), **details,
+    )  # fmt: skip
 
 
 def _places(index, size, mode):

@@ -91,15 +91,10 @@ def _like(law, *params, bad=()):
 
 def _drawn(law, *params, types=("float32", "float64", "float16"), bad=()):
     return Record(
-        refuses=[Refusal("expected", params={"shape": (2,), **p}) for p in bad],
-        distribution=law,
-        seed=seeded,
-        params=[{**p, "dtype": t, "shape": (50, 41)} for p, t in product(params, types)],
-        dtypes="f",
-        order=0,
-        grad_inputs=(),
+        refuses=[Refusal("expected", params={"shape": (2,), **p}) for p in bad], distribution=law, seed=seeded,
+        params=[{**p, "dtype": t, "shape": (50, 41)} for p, t in product(params, types)], dtypes="f", order=0, grad_inputs=(),
         returns=lambda given, dtype, **_: dtype,
-    )
+    )  # fmt: skip
 
 
 RECORDS: dict[str, Record] = {

@@ -70,20 +70,13 @@ def _position(function):
 
 def _positions(function):
     cases = [
-        ({"axis": 1}, (2, 3, 2)),
-        ({"axis": -1, "keepdims": True}, (3, 4)),
-        ({}, (2, 3)),
-        ({"keepdims": True}, (2, 3)),
-        ({"axis": 0}, (5,)),
-        ({"axis": 1}, (0, 3)),
-    ]
+        ({"axis": 1}, (2, 3, 2)), ({"axis": -1, "keepdims": True}, (3, 4)), ({}, (2, 3)), ({"keepdims": True}, (2, 3)),
+        ({"axis": 0}, (5,)), ({"axis": 1}, (0, 3)),
+    ]  # fmt: skip
     return Record(
-        _position(function),
-        params=[case for case, _ in cases],
-        shapes=[(shape,) for _, shape in cases],
-        order=0,
+        _position(function), params=[case for case, _ in cases], shapes=[(shape,) for _, shape in cases], order=0,
         grad_inputs=(),
-    )
+    )  # fmt: skip
 
 
 def _moments(data, axes=None, keepdims=False):
