@@ -32,8 +32,6 @@ import numpy as np
 from mxop.support.dtypes import BFLOAT16
 from mxop.support.errors import MXNetError
 
-__all__ = ["SparseRecord", "dump", "dumps", "loads"]
-
 _LIST_MAGIC = 0x112
 _V1, _V2, _V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 

@@ -99,6 +99,3 @@ def may_be_operands(op: Elementwise, attrs: Attrs, n_inputs: int, types: Sequenc
         return ()
     exponents = {leaf for n in walk(formula.roots) if n.label == "pow" for leaf in leaves(n.args)}
     return tuple(p for p in formula.params if param(p, op.spec.by_name[p].real) not in exponents)
-
-
-__all__ = ["WithOperands", "may_be_operands", "with_operands"]

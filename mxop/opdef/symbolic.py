@@ -451,9 +451,3 @@ def numbers_of(op: Any, attrs: Any) -> dict[str, float]:
     """
     found = {p.name: attrs[p.name] for p in op.spec.params if p.is_number and not p.name.startswith("_")}
     return {name: v for name, v in found.items() if v is not None and math.isfinite(v)}
-
-
-__all__ = [
-    "Guards", "SymbolicNumber", "Trace", "completing", "computed", "concrete", "is_concrete", "leaf_of", "no_new_guards",
-    "numbers_of",
-]  # fmt: skip

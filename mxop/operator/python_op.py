@@ -155,6 +155,3 @@ def _prop_of(op: PythonOp) -> type[CustomOpProp]:
 
     Prop.__name__ = type(op).__name__
     return Prop
-
-
-__all__ = ["NDArrayOp", "NumpyOp", "PythonOp"]

@@ -23,8 +23,6 @@ from itertools import pairwise
 
 from mxop.support.errors import MXNetError
 
-__all__ = ["GraphData", "NodeData", "dumps", "loads"]
-
 VERSION = 10901  # of the MXNet whose files these are: 10000 * major + 100 * minor + patch
 _FIRST_VERSION = 800  # files did not name a version then
 

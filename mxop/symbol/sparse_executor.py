@@ -293,6 +293,3 @@ def _resized(array: Any, shape: tuple[int, ...]) -> Any:
     from ..ndarray import zeros
 
     return zeros(shape, array.context, dtype=array.dtype, stype=array.stype)
-
-
-__all__ = ["SparseExecutor", "gradient_storage", "is_sparse", "storage_of"]
