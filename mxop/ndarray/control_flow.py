@@ -179,3 +179,6 @@ def cond(pred: Any, then_func: Callable, else_func: Callable) -> Any:
     found = then_func() if chosen else else_func()
     flatten(found, NDArray, f"cond: what {'then' if chosen else 'else'}_func returns")
     return found
+
+
+__all__ = ["cond", "foreach", "while_loop"]

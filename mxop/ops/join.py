@@ -6,7 +6,7 @@ Examples assume ``import mxop as mx``.
 from ..opdef import F, Shape, elementwise, infer, kernel
 from ..support.errors import OpValueError
 from ..support.shape_mode import numpy_shape
-from ._shared import Count, both_ways, divided, product_of, reviewed, shaped_like, size_of, times, typed_by_first
+from ._shared import Count, both_ways, divided, product_of, reviewed, size_of, times
 
 
 def _listed(result):
@@ -372,38 +372,17 @@ def _(xp, inputs, outputs, *, reps):
     blocks[...] = inputs[0].reshape(_interleaved((1,) * len(shape), shape))
 
 
+def _summed(F, head, blocks, axes, like):
+    """Sum the repetitions, which lie along some axes of the blocks in `head`, into the shape of `like`."""
+    if 0 in (*head.shape, *blocks):
+        return F.zeros_like(like)
+    return F.reshape_like(F.sum(F.Reshape(head, shape=blocks), axis=axes), like)
+
+
 @tile.gradient
 def _(F, heads, inputs, outputs, *, reps):
-    return [F._tile_grad(heads[0], inputs[0], reps=reps)]
-
-
-@kernel(name="_tile_grad", shape_only=(1,))
-def tile_grad(head, like, *, reps: Shape):
-    """Sum the repetitions of ``tile``: its gradient."""
-
-
-shaped_like(tile_grad, tile._shape)
-typed_by_first(tile_grad)
-
-
-@tile_grad.cpu(prepared=True)
-def _(steps, inputs, outputs, *, reps):
-    shape, reps = _aligned(inputs[1].shape, reps)
-    blocks = reviewed(inputs[0], _interleaved(reps, shape))
-    target = reviewed(outputs[0], _interleaved((1,) * len(shape), shape))
-    steps.call("sum", {"axis": tuple(range(0, 2 * len(shape), 2)), "keepdims": True}, [blocks], [target])
-
-
-@tile_grad.gpu
-def _(xp, inputs, outputs, *, reps):
-    shape, reps = _aligned(inputs[1].shape, reps)
-    blocks = inputs[0].reshape(_interleaved(reps, shape))
-    outputs[0][...] = blocks.sum(tuple(range(0, blocks.ndim, 2))).reshape(outputs[0].shape)
-
-
-@tile_grad.gradient
-def _(F, heads, inputs, outputs, *, reps):
-    return [F.tile(heads[0], reps=reps), None]
+    shape, reps = _aligned(inputs[0].shape, reps)
+    return [_summed(F, heads[0], _interleaved(reps, shape), tuple(range(0, 2 * len(shape), 2)), inputs[0])]
 
 
 @kernel(aliases=("_np_repeat",))
@@ -457,34 +436,8 @@ def _(xp, inputs, outputs, *, repeats, axis):
 
 @repeat.gradient
 def _(F, heads, inputs, outputs, *, repeats, axis):
-    return [F._repeat_grad(heads[0], inputs[0], repeats=repeats, axis=axis)]
-
-
-@kernel(name="_repeat_grad", shape_only=(1,))
-def repeat_grad(head, like, *, repeats: int, axis: int | None = None):
-    """Sum the repetitions of ``repeat``: its gradient."""
-
-
-shaped_like(repeat_grad, repeat._shape)
-typed_by_first(repeat_grad)
-
-
-@repeat_grad.cpu(prepared=True)
-def _(steps, inputs, outputs, *, repeats, axis):
-    before, after = _repeat_parts(inputs[1].shape, axis)
-    source, target = reviewed(inputs[0], (before, repeats, after)), reviewed(outputs[0], (before, 1, after))
-    steps.call("sum", {"axis": 1, "keepdims": True}, [source], [target])
-
-
-@repeat_grad.gpu
-def _(xp, inputs, outputs, *, repeats, axis):
-    before, after = _repeat_parts(inputs[1].shape, axis)
-    outputs[0][...] = inputs[0].reshape(before, repeats, after).sum(1).reshape(outputs[0].shape)
-
-
-@repeat_grad.gradient
-def _(F, heads, inputs, outputs, *, repeats, axis):
-    return [F.repeat(heads[0], repeats=repeats, axis=axis), None]
+    before, after = _repeat_parts(inputs[0].shape, axis)
+    return [_summed(F, heads[0], (before, repeats, after), (1,), inputs[0])]
 
 
 # ---- where ----------------------------------------------------------------------------------------------------------

@@ -144,3 +144,6 @@ def cond(pred: Any, then_func: Callable, else_func: Callable, name: str = "cond"
     [6.0, -1.5]
     """
     return captured.cond(_symbols, pred, then_func, else_func, name)
+
+
+__all__ = ["cond", "foreach", "while_loop"]
