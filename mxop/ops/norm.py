@@ -81,7 +81,7 @@ _MOVING = {"moving_mean": 3, "moving_var": 4}
 _BATCH_OUTPUTS = ("output", "mean", "var", "new_moving_mean", "new_moving_var")
 
 
-def _batch(F, data, gamma, beta, moving, *, eps, momentum, fix_gamma, use_global_stats, is_train, axis=1):
+def _batch(F, data, gamma, beta, *moving, eps, momentum, fix_gamma, use_global_stats, is_train, axis=1, **ignored):
     """Return the result, mean and variance that were used, and the new moving ones."""
     x, mean, var, new = F._widened(data), *moving, moving
 
@@ -157,43 +157,38 @@ def BatchNorm(F, data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-
     ([0.20000000298023224, 0.4000000059604645], [1.0, 1.2999999523162842])
     """
     known = {"eps": eps, "momentum": momentum, "fix_gamma": fix_gamma, "use_global_stats": use_global_stats}
-    y, mean, var, *new = _batch(F, data, gamma, beta, (moving_mean, moving_var), axis=axis, is_train=is_train, **known)
+    y, mean, var, *new = _batch(F, data, gamma, beta, moving_mean, moving_var, axis=axis, is_train=is_train, **known)
     return y, mean, F.rsqrt(var + eps), *new
 
 
-@_batch_operator("_contrib_BatchNormWithReLU")
-def batch_norm_with_relu(F, data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9,
-                         fix_gamma: bool = True, use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1,
-                         cudnn_off: bool = False, min_calib_range: float | None = None, max_calib_range: float | None = None,
-                         is_train):  # fmt: skip
+@_batch_operator("_contrib_BatchNormWithReLU", extra_params=BatchNorm.spec.params)
+def batch_norm_with_relu(F, data, gamma, beta, moving_mean, moving_var, *, is_train, **params):
     """``BatchNorm``, of which what is negative becomes 0.
 
     >>> x, one, zero = mx.nd.array([[-1], [2]]), mx.nd.ones((1,)), mx.nd.zeros((1,))
     >>> mx.nd.contrib.BatchNormWithReLU(x, one, zero, zero.copy(), one.copy(), eps=0).asnumpy().tolist()
     [[0.0], [2.0]]
     """
-    known = {"eps": eps, "momentum": momentum, "fix_gamma": fix_gamma, "use_global_stats": use_global_stats}
-    y, mean, var, *new = _batch(F, data, gamma, beta, (moving_mean, moving_var), axis=axis, is_train=is_train, **known)
-    return F.relu(y), mean, F.rsqrt(var + eps), *new
+    y, *others = BatchNorm.function(F, data, gamma, beta, moving_mean, moving_var, is_train=is_train, **params)
+    return F.relu(y), *others
 
 
-@_batch_operator("BatchNorm_v1")
-def BatchNorm_v1(F, data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9,
-                 fix_gamma: bool = True, use_global_stats: bool = False, output_mean_var: bool = False, is_train):  # fmt: skip
+_V1 = BatchNorm.spec.params[:5]  # those before the axis
+
+
+@_batch_operator("BatchNorm_v1", extra_params=_V1)
+def BatchNorm_v1(F, data, gamma, beta, moving_mean, moving_var, *, is_train, **params):
     """``BatchNorm`` of axis 1, as older models have it; with `output_mean_var` it returns the mean and the variance.
 
     >>> x, one, zero = mx.nd.array([[-1], [2]]), mx.nd.ones((1,)), mx.nd.zeros((1,))
     >>> mx.nd.BatchNorm_v1(x, one, zero, zero.copy(), one.copy(), eps=0).asnumpy().tolist()
     [[-1.0], [2.0]]
     """
-    known = {"eps": eps, "momentum": momentum, "fix_gamma": fix_gamma, "use_global_stats": use_global_stats}
-    return _batch(F, data, gamma, beta, (moving_mean, moving_var), is_train=is_train, **known)
+    return _batch(F, data, gamma, beta, moving_mean, moving_var, is_train=is_train, **params)
 
 
-@_batch_operator("_contrib_SyncBatchNorm")
-def sync_batch_norm(F, data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9,
-                    fix_gamma: bool = True, use_global_stats: bool = False, output_mean_var: bool = False, ndev: int = 1,
-                    key: str, is_train):  # fmt: skip
+@_batch_operator("_contrib_SyncBatchNorm", extra_params=_V1, param_order=[*(p.name for p in _V1), "ndev", "key"])
+def sync_batch_norm(F, data, gamma, beta, moving_mean, moving_var, *, ndev: int = 1, key: str, is_train, **params):
     """``BatchNorm_v1`` over the parts of a batch on `ndev` devices, of which there is one here: `key` has no effect.
 
     >>> x, one, zero = mx.nd.array([[-1], [2]]), mx.nd.ones((1,)), mx.nd.zeros((1,))
@@ -202,8 +197,7 @@ def sync_batch_norm(F, data, gamma, beta, moving_mean, moving_var, *, eps: float
     """
     if ndev != 1:
         raise OpValueError(f"operator _contrib_SyncBatchNorm: ndev={ndev}; a graph is on one device")
-    known = {"eps": eps, "momentum": momentum, "fix_gamma": fix_gamma, "use_global_stats": use_global_stats}
-    return _batch(F, data, gamma, beta, (moving_mean, moving_var), is_train=is_train, **known)
+    return _batch(F, data, gamma, beta, moving_mean, moving_var, is_train=is_train, **params)
 
 
 # ---- of each sample --------------------------------------------------------------------------------------------------
