@@ -1,7 +1,6 @@
 """Attention of several heads, on projections that lie interleaved in one array.
 
-All are products of stacks of matrices on views, so their gradients are right at every order.  Examples assume
-``import mxop as mx``.
+All are products of stacks of matrices on views, so their gradients are right at every order.
 """
 
 from typing import Annotated

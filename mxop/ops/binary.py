@@ -2,7 +2,7 @@
 
 A formula is written once, as a row of :data:`TABLE`; from a row come up to four operators, say ``elemwise_sub``,
 ``broadcast_sub``, ``_minus_scalar`` and ``_rminus_scalar``.  To add a function of two operands, add a row, and its
-record to ``mxop/records/binary.py``.  Examples assume ``import mxop as mx``.
+record to ``mxop/records/binary.py``.
 """
 
 from collections.abc import Callable

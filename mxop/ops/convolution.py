@@ -1,7 +1,4 @@
-"""Convolution and its transpose, in every layout, with a bias.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Convolution and its transpose, in every layout, with a bias."""
 
 from typing import Literal
 

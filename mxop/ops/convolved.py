@@ -2,7 +2,6 @@
 
 The three operators are linear in both inputs, and are each other's gradients.  Products read windows from the images: there is
 no other memory for them.
-Examples assume ``import mxop as mx``.
 """
 
 from itertools import product as combinations

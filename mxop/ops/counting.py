@@ -1,7 +1,4 @@
-"""Counts and comparisons of whole arrays: histograms, and whether two arrays are close.  Their gradients are zero.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Counts and comparisons of whole arrays: histograms, and whether two arrays are close.  Their gradients are zero."""
 
 import math
 

@@ -1,7 +1,4 @@
-"""Arrays made from nothing but parameters, and arrays made like another.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Arrays made from nothing but parameters, and arrays made like another."""
 
 import math
 from functools import lru_cache

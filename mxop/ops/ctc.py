@@ -1,7 +1,7 @@
 """Connectionist temporal classification: the loss of sequences whose labels are not aligned with their steps.
 
 A loop over the steps adds up, in logarithms, the probabilities of all ways to write the labels; its gradient, of every order,
-follows.  Examples assume ``import mxop as mx``.
+follows.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Elements that an array of indices names: taken, put, and added up.
 
 Data are seen as ``(outer, n, inner)``: a :class:`Span` says how for each operator, and the rest is shared.  The gradient of
-taking adds up at the places that were taken from; its gradient takes again. Examples assume ``import mxop as mx``.
+taking adds up at the places that were taken from; its gradient takes again.
 """
 
 import sys

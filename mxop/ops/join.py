@@ -1,7 +1,4 @@
-"""Joining, splitting, repeating and choosing: concat, stack, split, tile, repeat, where.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Joining, splitting, repeating and choosing: concat, stack, split, tile, repeat, where."""
 
 from ..opdef import F, Shape, elementwise, infer, kernel
 from ..support.errors import OpValueError

@@ -1,7 +1,4 @@
-"""Operators that lay elements out anew: diagonals, margins, blocks of pixels.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Operators that lay elements out anew: diagonals, margins, blocks of pixels."""
 
 from typing import Literal
 

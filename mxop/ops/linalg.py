@@ -3,8 +3,6 @@
 Factors and solutions come from LAPACK and BLAS, as NumPy, SciPy and CuPy bring them, in float32 and float64; the rest is
 composed.  Gradient rules are written with the same operators, so every order follows.  They are those of M. B. Giles,
 "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008).
-
-Examples assume ``import mxop as mx``.
 """
 
 from ..opdef import composite, infer, kernel

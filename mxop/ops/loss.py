@@ -1,7 +1,7 @@
 """Output layers: what a network gives, with the gradient of a loss in the place of its own.
 
 Their backward needs no head gradient and looks at none: ``executor.backward()`` begins there.  The gradient is a function of
-data and labels as any other, so that it can be differentiated again.  Examples assume ``import mxop as mx``.
+data and labels as any other, so that it can be differentiated again.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Updates of optimizers for several tensors in one call, and for float16 weights, of which a float32 copy is kept.
 
 They are made of the steps in :mod:`.optimizer`, called as the pure functions that they are; see there for what the parameters
-mean.  Examples assume ``import mxop as mx``.
+mean.
 """
 
 from ..opdef import F, Floats, Shape, composite, elementwise, get, infer

@@ -2,8 +2,7 @@
 
 A function of a number is a row of :data:`TABLE`, or an entry below if it has parameters or a gradient rule.  It is traced;
 shapes, types, kernels for both devices and gradients of every order follow from it.  To add one, add a row, and its record to
-``mxop/records/math.py``.  Integer data are computed in float64, and truncated, where a formula needs reals.  Examples assume
-``import mxop as mx``.
+``mxop/records/math.py``.  Integer data are computed in float64, and truncated, where a formula needs reals.
 """
 
 import math

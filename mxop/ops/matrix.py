@@ -1,7 +1,4 @@
-"""Products of matrices.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Products of matrices."""
 
 from functools import partial
 from itertools import pairwise

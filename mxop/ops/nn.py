@@ -1,7 +1,4 @@
-"""Layers of neural networks: activations, the fully connected layer, softmax.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Layers of neural networks: activations, the fully connected layer, softmax."""
 
 from typing import Literal
 

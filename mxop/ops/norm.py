@@ -1,8 +1,7 @@
 """Normalisation: data less their mean, over their standard deviation; the operators differ in the axes that these are of.
 
 All are compositions, so their gradients are right at every order.  float16 data are computed in float32.  Where MXNet counts
-outputs that nobody can see (``node_row_ptr`` of its files), the result stands in their place, too.  Examples assume
-``import mxop as mx``.
+outputs that nobody can see (``node_row_ptr`` of its files), the result stands in their place, too.
 """
 
 from typing import Annotated, Literal

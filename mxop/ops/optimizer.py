@@ -3,7 +3,7 @@
 A call returns the new weights; ``out=weight`` puts them where the weights are.  States are changed in place.  A gradient is
 multiplied by `rescale_grad`, then cut to ``-clip_gradient ... clip_gradient`` (if that is not negative); the weights' share
 `wd` is added after that, but for Adam, FTML and RMSProp, which cut the sum.  Updates of several tensors, and of float16
-weights, are in :mod:`.many_updates`.  Examples assume ``import mxop as mx``.
+weights, are in :mod:`.many_updates`.
 """
 
 import math

@@ -1,7 +1,4 @@
-"""Sorting: one kernel puts elements in order, another finds the order; the rest takes or marks what that names.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Sorting: one kernel puts elements in order, another finds the order; the rest takes or marks what that names."""
 
 from typing import Literal
 

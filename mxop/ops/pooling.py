@@ -1,7 +1,4 @@
-"""Pooling: windows of images, or bins of them, reduced to one element each.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Pooling: windows of images, or bins of them, reduced to one element each."""
 
 from typing import Literal
 

@@ -1,7 +1,4 @@
-"""Positions of elements as numbers, and rows at positions.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Positions of elements as numbers, and rows at positions."""
 
 from ..opdef import Shape, composite, infer, kernel
 from ..support import dtypes

@@ -1,7 +1,7 @@
 """Numbers in eight bits: real numbers as levels of a range and back, and the range that loses least.
 
 A level is a number times how many levels the largest one takes; which halves are rounded to even, as processors do.  The
-gradient is zero.  Examples assume ``import mxop as mx``.
+gradient is zero.
 """
 
 from typing import Literal

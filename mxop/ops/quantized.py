@@ -1,7 +1,4 @@
-"""Layers of numbers in eight bits, whose results have 32.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Layers of numbers in eight bits, whose results have 32."""
 
 from ..opdef import composite, infer, kernel
 from ..support import dtypes

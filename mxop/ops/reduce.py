@@ -1,6 +1,6 @@
 """Reductions: sums, products, extrema, norms, and the positions of extrema.
 
-Each sum is its element's formula; its gradient follows.  Examples assume ``import mxop as mx``.
+Each sum is its element's formula; its gradient follows.
 """
 
 from typing import Literal

@@ -1,7 +1,4 @@
-"""Copies of arrays in which some elements are others: what assignments to parts of arrays are in files of MXNet.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Copies of arrays in which some elements are others: what assignments to parts of arrays are in files of MXNet."""
 
 from ..opdef import Shape, composite, infer
 from ..support.errors import OpValueError

@@ -1,7 +1,4 @@
-"""Images made larger and smaller.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Images made larger and smaller."""
 
 from typing import Annotated, Literal
 

@@ -1,7 +1,6 @@
 """Recurrent layers: the operator ``RNN``, a composition over loops.
 
 In each layer one product serves all steps' inputs; a loop over the steps does the recurrent product and the cell.
-Examples assume ``import mxop as mx``.
 """
 
 from typing import Annotated, Literal

@@ -1,7 +1,6 @@
 """Operators that give data another shape: reshape, transpose, flip, broadcast.
 
 Almost all are views: their entry says where each element of the result lies, and the framework does the rest.
-Examples assume ``import mxop as mx``.
 """
 
 from functools import lru_cache

@@ -1,7 +1,4 @@
-"""Operators of sparse storage, on dense arrays and on the parts of sparse ones; ``mx.nd.sparse`` has the arrays themselves.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Operators of sparse storage, on dense arrays and on the parts of sparse ones; ``mx.nd.sparse`` has the arrays themselves."""
 
 from typing import Literal
 
