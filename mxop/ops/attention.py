@@ -60,7 +60,6 @@ def selfatt_qk(F, queries_keys_values, *, heads: _Heads):
     ----------
     queries_keys_values : NDArray or Symbol
         ``(steps, batch, heads * 3 * size)``: for each head its queries, keys and values, one after the other.
-    heads : int
 
     Returns
     -------
@@ -91,7 +90,6 @@ def selfatt_valatt(F, queries_keys_values, attention, *, heads: _Heads):
         As ``interleaved_matmul_selfatt_qk`` takes it.
     attention : NDArray or Symbol
         ``(batch * heads, steps, steps)``.
-    heads : int
 
     Returns
     -------
@@ -122,7 +120,6 @@ def encdec_qk(F, queries, keys_values, *, heads: _Heads):
         ``(steps, batch, heads * size)``.
     keys_values : NDArray or Symbol
         ``(other steps, batch, heads * 2 * size)``: for each head its keys, then its values.
-    heads : int
 
     Returns
     -------
@@ -153,7 +150,6 @@ def encdec_valatt(F, keys_values, attention, *, heads: _Heads):
         ``(other steps, batch, heads * 2 * size)``: for each head its keys, then its values.
     attention : NDArray or Symbol
         ``(batch * heads, steps, other steps)``.
-    heads : int
 
     Returns
     -------

@@ -137,7 +137,6 @@ def arange(*, start: Scalar, stop: Scalar | None = None, step: Scalar = 1.0, rep
     ----------
     start, stop : float
         The interval, without its end; ``0, start`` when `stop` is not given.
-    step : float
     repeat : int
         How often each number stands in the result.
     infer_range : bool

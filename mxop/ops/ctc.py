@@ -116,7 +116,6 @@ def CTCLoss(F, data, label, data_lengths=None, label_lengths=None, *, use_data_l
         Only with `use_data_lengths`: how many steps each sequence has, ``(batch,)``.
     label_lengths : NDArray or Symbol
         Only with `use_label_lengths`: how many labels, ``(batch,)``.  Without it labels end at the first padding.
-    use_data_lengths, use_label_lengths : bool
     blank_label : {'first', 'last'}
         The class that stands for no label: 0, which is the padding, too; or the last one, and the padding is -1.
 

@@ -126,7 +126,6 @@ def random_pdf_uniform(F, sample, low, high, *, is_log: bool = False):
     ----------
     sample : NDArray or Symbol
         Of the shape of the parameters and, after it, that of the samples of each.
-    low, high : NDArray or Symbol
     is_log : bool
         Return the logarithm.
 
@@ -226,7 +225,6 @@ def random_pdf_dirichlet(F, sample, alpha, *, is_log: bool = False):
     ----------
     sample : NDArray or Symbol
         Of the shape of `alpha`, with the dimensions of the samples of each before the last axis.
-    alpha : NDArray or Symbol
     is_log : bool
         Return the logarithm.
 

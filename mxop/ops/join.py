@@ -19,7 +19,6 @@ def concat(*data, num_args: int = 0, dim: int = 1):
     ----------
     *data : NDArray or Symbol
         Their shapes are equal but for the dimension `dim`.
-    dim : int
     num_args : int
         Number of arrays; a call need not give it.
 
@@ -121,7 +120,6 @@ def stack(*data, axis: int = 0, num_args: int = 0):
 
     Parameters
     ----------
-    *data : NDArray or Symbol
     axis : int
         Place of the new dimension in the result.
     num_args : int
@@ -173,10 +171,8 @@ def slice_channel(data, *, num_outputs: Count, axis: int = 1, squeeze_axis: bool
 
     Parameters
     ----------
-    data : NDArray or Symbol
     num_outputs : int
         Number of parts; the size of the axis is a multiple of it.
-    axis : int
     squeeze_axis : bool
         Remove the axis; each part has size 1 along it then.
 
@@ -235,10 +231,8 @@ def split_v2(data, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False,
 
     Parameters
     ----------
-    data : NDArray or Symbol
     indices : tuple of int
         Where the parts begin (the first at 0).
-    axis : int
     squeeze_axis : bool
         Remove the axis; each part has size 1 along it then.
     sections : int
@@ -322,7 +316,6 @@ def tile(data, *, reps: Shape):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     reps : tuple of int
         Repetitions of each axis, aligned at the last one; missing ones are 1, on both sides.
 

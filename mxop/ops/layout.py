@@ -371,7 +371,6 @@ def pad(F, data, *, mode: Literal["constant", "edge", "reflect"], pad_width: Sha
         their first and last element.
     pad_width : tuple of int
         Widths before and after the data, two numbers for each axis.
-    constant_value : float
 
     >>> x = mx.nd.array([[1, 2, 3]])
     >>> mx.nd.pad(x, mode='constant', pad_width=(0, 0, 1, 2), constant_value=9).asnumpy().tolist()

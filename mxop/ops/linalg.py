@@ -131,7 +131,6 @@ def gemm(F, A, B, C, *, transpose_a: bool = False, transpose_b: bool = False, al
         Matrices, or stacks of them of one batch.
     transpose_a, transpose_b : bool
         Transpose the matrices of one side first.
-    alpha, beta : float
     axis : int
         That of the rows; columns lie along the last one.
 
@@ -193,10 +192,8 @@ def trmm(F, A, B, *, transpose: bool = False, rightside: bool = False, lower: bo
         Matrices of the same batch.
     transpose : bool
         Transpose `A` first.
-    rightside : bool
     lower : bool
         Which triangle.
-    alpha : float
 
     >>> a = mx.nd.array([[1, 9], [2, 1]])
     >>> mx.nd.linalg.trmm(a, mx.nd.ones((2, 2))).asnumpy().tolist()
@@ -224,10 +221,8 @@ def trsm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool 
         Matrices of the same batch.
     transpose : bool
         Transpose `A` first.
-    rightside : bool
     lower : bool
         Which triangle.
-    alpha : float
 
     >>> a = mx.nd.array([[1, 9], [2, 1]])
     >>> mx.nd.linalg.trsm(a, mx.nd.array([[1], [3]])).asnumpy().tolist()
@@ -341,7 +336,6 @@ def potri(F, A, *, lower: bool = True):
 
     Parameters
     ----------
-    A : NDArray or Symbol
     lower : bool
         With False, `A` is upper triangular, and the inverses are those of ``A.T @ A``.
 

@@ -109,12 +109,10 @@ def SoftmaxOutput(F, data, label, *, grad_scale: float = 1.0, ignore_label: floa
         ``(batch, classes)``; what follows the batch is one vector of classes, unless a parameter says otherwise.
     label : NDArray or Symbol
         Class numbers, ``(batch,)``; those that are no class are none.  In the shape of the data: probabilities.
-    grad_scale : float
     ignore_label : float
         With `use_ignore`, rows of this label have gradient 0.
     multi_output : bool
         The classes are along axis 1, and each place of the axes after it has a label.
-    use_ignore : bool
     preserve_shape : bool
         The classes are along the last axis, and all other axes have labels.
     normalization : {'null', 'batch', 'valid'}
@@ -194,10 +192,8 @@ def SVMOutput(
         ``(batch, classes)``, scores.
     label : NDArray or Symbol
         ``(batch,)``, class numbers.
-    margin : float
     regularization_coefficient : float
         Multiplies the gradient.
-    use_linear : bool
 
     >>> x = mx.nd.array([[0, 0.5]])
     >>> x.attach_grad()
@@ -253,7 +249,6 @@ def LinearRegressionOutput(F, data, label, *, grad_scale: float = 1.0):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     label : NDArray or Symbol
         As many elements.
     grad_scale : float
@@ -325,9 +320,6 @@ def MakeLoss(F, data, *, grad_scale: float = 1.0, valid_thresh: float = 0.0,
 
     Parameters
     ----------
-    data : NDArray or Symbol
-    grad_scale : float
-    valid_thresh : float
     normalization : {'null', 'batch', 'valid'}
         Divide the gradient by the number of rows (all sizes but the last, as MXNet does), or by the number of elements
         above `valid_thresh`.

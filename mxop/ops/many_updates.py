@@ -451,7 +451,6 @@ def all_finite(F, data, *, init_output: bool = True):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     init_output : bool
         With False, ``mx.nd.all_finite(data, out=a)`` leaves a 0 that is in ``a`` already.
 

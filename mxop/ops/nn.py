@@ -17,7 +17,6 @@ def Activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsi
 
     Parameters
     ----------
-    data : NDArray or Symbol
     act_type : {'relu', 'sigmoid', 'softrelu', 'softsign', 'tanh'}
         ``max(x, 0)``, ``1 / (1 + exp(-x))``, ``log(1 + exp(x))``, ``x / (1 + abs(x))`` or ``tanh(x)``.
 
@@ -113,7 +112,6 @@ def LeakyReLU(F, data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", 
 
     Parameters
     ----------
-    data : NDArray or Symbol
     gamma : NDArray or Symbol
         Only for ``prelu``: the learned slope, one number or one a channel (axis 1; axis 0 of a vector), or a matrix, one for
         each sample and channel.
@@ -121,7 +119,6 @@ def LeakyReLU(F, data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", 
         For negative ``x``: ``leaky`` gives ``slope * x``, ``elu`` ``slope * (exp(x) - 1)``, ``selu`` the
         self-normalising ELU, ``prelu`` ``gamma * x``, ``rrelu`` a slope between the bounds times ``x``; ``gelu`` is ``x``
         times the normal distribution function, everywhere.
-    slope : float
     lower_bound, upper_bound : float
         While training, the slope of ``rrelu`` is drawn between them for each element; otherwise it is their mean.
 
@@ -172,7 +169,6 @@ def FullyConnected(data, weight, bias, *, num_hidden: Count, no_bias: bool = Fal
         ``(num_hidden,)`` or ``(num_hidden, 1)``; not taken with `no_bias`.
     num_hidden : int
         Number of outputs.
-    no_bias : bool
     flatten : bool
         Merge all dimensions of the data but the first; otherwise the layer is applied to the last one.
 
@@ -379,12 +375,10 @@ def softmax(F, data, length=None, *, axis: int = -1, temperature: float | None =
     length : NDArray or Symbol
         Only with `use_length`: how many leading elements of each row count, as integers, of the data's shape without
         `axis`.  The others give 0.
-    axis : int
     temperature : float, optional
         Divides the data first.
     dtype : str or type, optional
         Element type of the result; the data's by default.  float16 is computed in float32.
-    use_length : bool
 
     >>> mx.nd.softmax(mx.nd.array([[0, 0], [7, 7]])).asnumpy().tolist()
     [[0.5, 0.5], [0.5, 0.5]]

@@ -135,15 +135,12 @@ def BatchNorm(F, data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-
         One number a channel; float32 where the data are float16.
     moving_mean, moving_var : NDArray or Symbol
         States of the same shape and type.
-    eps : float
-    momentum : float
     fix_gamma : bool
         Use 1 in the place of `gamma`, which then has gradient 0.
     use_global_stats : bool
         Use the moving mean and variance in training as well.
     output_mean_var : bool
         Return the mean and ``1 / sqrt(var + eps)``, too.
-    axis : int
     cudnn_off, min_calib_range, max_calib_range
         Are ignored.
 
@@ -221,11 +218,8 @@ def LayerNorm(F, data, gamma, beta, *, axis: int = -1, eps: float = 1e-5, output
 
     Parameters
     ----------
-    data : NDArray or Symbol
     gamma, beta : NDArray or Symbol
         One number for each place along `axis`.
-    axis : int
-    eps : float
     output_mean_var : bool
         Return the means and the ``sqrt(var + eps)``, too, which keep the axis with size 1.
 
@@ -266,7 +260,6 @@ def GroupNorm(F, data, gamma, beta, *, num_groups: Annotated[int, Range(1)] = 1,
         One number a group.
     num_groups : int
         Divides the number of channels.
-    eps : float
     output_mean_var : bool
         Return the means and the ``sqrt(var + eps)``, too: ``(batch, num_groups)``.
 
@@ -309,7 +302,6 @@ def InstanceNorm(F, data, gamma, beta, *, eps: float = 1e-3):
         ``(batch, channels, ...)``.
     gamma, beta : NDArray or Symbol
         One number a channel.
-    eps : float
 
     >>> x = mx.nd.array([[[1, 3], [2, 6]]])
     >>> mx.nd.InstanceNorm(x, mx.nd.array([1, 2]), mx.nd.array([0, 1]), eps=0).asnumpy().tolist()
@@ -341,7 +333,6 @@ def L2Normalization(F, data, *, eps: float = 1e-10, mode: Literal["channel", "in
     ----------
     data : NDArray or Symbol
         ``(batch, channels, ...)``.
-    eps : float
     mode : {'instance', 'channel', 'spatial'}
         The length of each sample, of the channels at each place, or of the places of each channel.
 
@@ -376,7 +367,6 @@ def LRN(F, data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0,
     ----------
     data : NDArray or Symbol
         ``(batch, channels, ...)``.
-    alpha, beta, knorm : float
     nsize : int
         How many channels are near, the channel itself in their middle; those beyond the ends count as 0.
 

@@ -37,7 +37,6 @@ def sgd_update(weight, grad, *, lr: float, wd: float = 0.0, rescale_grad: float 
 
     Parameters
     ----------
-    weight, grad : NDArray or Symbol
     lr : float
         Learning rate.
     wd : float
@@ -364,10 +363,8 @@ def lamb_update_phase2(F, weight, g, r1, r2, *, lr: float, lower_bound: float = 
 
     Parameters
     ----------
-    weight, g : NDArray or Symbol
     r1, r2 : NDArray or Symbol
         One number each: the norms of `weight` and `g`.  Where one is 0, their ratio counts as 1.
-    lr : float
     lower_bound, upper_bound : float
         Limits of `r1`; negative ones are none.
 

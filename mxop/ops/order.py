@@ -155,7 +155,6 @@ def topk(F, data, *, axis: int | None = -1, k: int = 1, ret_typ: Literal["both",
 
     Parameters
     ----------
-    data : NDArray or Symbol
     axis : int or None
         None: among all elements.
     k : int
@@ -192,10 +191,8 @@ def sort(F, data, *, axis: int | None = -1, is_ascend: bool = True):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     axis : int or None
         None: sort all elements, into a vector.
-    is_ascend : bool
 
     >>> mx.nd.sort(mx.nd.array([[3, 1, 2]]), is_ascend=False).asnumpy().tolist()
     [[3.0, 2.0, 1.0]]
@@ -210,10 +207,8 @@ def argsort(F, data, *, axis: int | None = -1, is_ascend: bool = True, dtype: DT
 
     Parameters
     ----------
-    data : NDArray or Symbol
     axis : int or None
         None: of all elements, as a vector.
-    is_ascend : bool
     dtype : str or type
         Of the indices.  float32 counts to 2**24 only, so ask for ``int64`` on longer axes.
 

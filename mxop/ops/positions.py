@@ -132,11 +132,9 @@ def index_copy(old_tensor, index_vector, new_tensor):
 
     Parameters
     ----------
-    old_tensor : NDArray or Symbol
     index_vector : NDArray or Symbol
         For each row of `new_tensor`, which row it replaces; of equal ones the last stays, and gradients take them for
         different.
-    new_tensor : NDArray or Symbol
 
     >>> old, new = mx.nd.zeros((3, 2)), mx.nd.array([[1, 2], [3, 4]])
     >>> mx.nd.contrib.index_copy(old, mx.nd.array([2, 0]), new).asnumpy().tolist()

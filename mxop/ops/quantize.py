@@ -97,7 +97,6 @@ def quantize(F, data, min_range, max_range, *, out_type: Literal["int8", "uint8"
         Of float32.
     min_range, max_range : NDArray or Symbol
         The limits, one number each.  What is beyond them gets the last level, negative numbers without sign 0.
-    out_type : {'uint8', 'int8'}
 
     Returns
     -------
@@ -277,7 +276,6 @@ def dequantize(F, data, min_range, max_range, *, out_type: Literal["float32"] = 
         Of int8 or uint8.
     min_range, max_range : NDArray or Symbol
         The limits, one number each; the larger has 127.5 or 255.5 levels.
-    out_type : {'float32'}
 
     >>> x = mx.nd.array([-127, 51], dtype="int8")
     >>> mx.nd.contrib.dequantize(x, mx.nd.array([-255]), mx.nd.array([1])).asnumpy().tolist()

@@ -93,7 +93,6 @@ def quantized_fully_connected(
         The limits that levels stand for, one number of float32 each.
     num_hidden : int
         Number of outputs.
-    no_bias : bool
     flatten : bool
         Merge all dimensions of the data but the first; otherwise the layer is applied to the last one.
 

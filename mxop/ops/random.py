@@ -406,8 +406,6 @@ def dropout(F, data, *, p: Annotated[float, Range(0, 1)] = 0.5, mode: Literal["t
 
     Parameters
     ----------
-    data
-    p : float
     mode : {'training', 'always'}
         ``always`` drops in inference, too.
     axes : tuple of int

@@ -19,7 +19,6 @@ def sum_(data):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     axis : int or tuple of int, optional
         Axes to sum over, counted from the end when negative; all when none is given.
     keepdims : bool
@@ -86,8 +85,6 @@ def norm(data, *, ord: Literal[1, 2] = 2, out_dtype: DType | None = None):
 
     Parameters
     ----------
-    data : NDArray or Symbol
-    ord : {1, 2}
     axis : int or tuple of int, optional
         All axes when none is given.
     keepdims : bool
@@ -308,7 +305,6 @@ def argmax(data, *, axis: int | None = None, keepdims: bool = False):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     axis : int, optional
         The flattened array is searched when none is given.
     keepdims : bool
@@ -361,7 +357,6 @@ def moments(F, data, *, axes: Shape | None = None, keepdims: bool = False):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     axes : int or tuple of int, optional
         All axes when none is given.
     keepdims : bool

@@ -11,7 +11,6 @@ def scatter_set_nd(F, lhs, rhs, indices, *, shape: Shape):
 
     Parameters
     ----------
-    lhs : NDArray or Symbol
     rhs : NDArray or Symbol
         One part for each column of `indices`.
     indices : NDArray or Symbol

@@ -61,10 +61,8 @@ def UpSampling(
     *data : NDArray or Symbol
         ``(batch, channels, height, width)``.  For ``nearest``, of sizes that divide `scale` times those of the first; for
         ``bilinear``, one, and the weight ``(channels, 1, k, k)`` with ``k = 2 * scale - scale % 2``.
-    scale : int
     num_filter : int
         Channels of the data, for ``bilinear``.
-    sample_type : {'nearest', 'bilinear'}
     multi_input_mode : {'concat', 'sum'}
         What becomes of several images: they are joined along the channels, or added.
     num_args : int

@@ -144,10 +144,8 @@ def RNN(F, data, parameters, state, state_cell=None, sequence_length=None, *, st
     sequence_length : NDArray or Symbol
         Only with `use_sequence_length`: the number of steps of each sequence, ``(batch,)``.  Outputs beyond are 0, the last
         state is that after the last step inside, and backward a sequence begins with its own last step.
-    state_size, num_layers : int
     bidirectional : bool
         Run each layer in both directions, and join their outputs.
-    mode : {'rnn_relu', 'rnn_tanh', 'lstm', 'gru'}
     p : float
         Dropout between layers while training.
     state_outputs : bool
@@ -158,7 +156,6 @@ def RNN(F, data, parameters, state, state_cell=None, sequence_length=None, *, st
         Limits of ``c`` in each step; both or none.
     lstm_state_clip_nan : bool
         With limits, replace NaN in ``c`` by the lower one.
-    use_sequence_length : bool
 
     >>> x, h = mx.nd.ones((2, 1, 1)), mx.nd.zeros((1, 1, 1))
     >>> params = mx.nd.array([1, 10, 0.5, 0])  # W, R, b, d

@@ -166,7 +166,6 @@ def reshape(data, *, shape: Shape = (), reverse: bool = False, target_shape: Sha
 
     Parameters
     ----------
-    data : NDArray or Symbol
     shape : tuple of int
         Sizes, or codes: 0 copies the dimension at its place, -1 is inferred, -2 copies all that remain, -3 merges two,
         -4 splits one into the two sizes that follow (one of which may be -1).
@@ -461,7 +460,6 @@ def broadcast_axis(data, *, axis: Shape = (), size: Shape = ()):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     axis : int or tuple of int
         Axes whose size is 1.
     size : int or tuple of int

@@ -116,7 +116,6 @@ def slice_(data, *, begin: Shape, end: Shape, step: Shape = ()):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     begin, end : tuple of (int or None)
         For the first axes; the others are taken whole.
     step : tuple of (int or None), optional

@@ -12,7 +12,6 @@ def fft(data, *, compute_size: int = 128):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     compute_size : int
         Is ignored: how many rows MXNet transforms at once.
 

@@ -117,7 +117,6 @@ def getnnz(F, data, *, axis: int | None = None):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     axis : int, optional
         Count those of each column (0) or row (1) of a matrix; by default all.
 
