@@ -71,7 +71,10 @@ def _parameters(op: Operator, value: str, described: list[str]) -> list[str]:
             entries.append([line])
     given = {name.strip(" *"): entry for entry in entries for name in entry[0].partition(" : ")[0].split(",")}
     own = {a: [f"{'*' if op.variadic else ''}{a} : {value}"] for a in op.arguments}
-    own |= {p.name: [f"{p.name} : {p.describe()}"] for p in op.spec.params} | _COMMON[value]
+    for p in op.spec.params:
+        usual = _USUAL.get(p.name)
+        own[p.name] = [f"{p.name} : {p.describe()}", *([f"    {usual}"] if usual else [])]
+    own |= _COMMON[value]
     found: list[list[str]] = []
     for entry in [*(given.get(name, entry) for name, entry in own.items()), *entries]:
         if entry not in found:
@@ -79,6 +82,11 @@ def _parameters(op: Operator, value: str, described: list[str]) -> list[str]:
     return [line for entry in found for line in entry]
 
 
+#: Parameters that mean the same wherever MXNet has them.
+_USUAL = {
+    "num_args": "Number of inputs; a call need not give it.", "forward_stype": "Has no effect: results are dense.",
+    **dict.fromkeys(("cudnn_off", "cudnn_tune", "is_int", "lazy_update", "workspace"), "Has no effect."),
+}  # fmt: skip
 _COMMON = {
     "NDArray": {"out": ["out : NDArray, optional", "    Where the result is written."]},
     "Symbol": {"name": ["name : str, optional", "    Name of the resulting symbol."],

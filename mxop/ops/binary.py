@@ -202,7 +202,7 @@ def _of_number_and_array(formula: Callable) -> Callable:
 
 _SAME_SHAPE = "Both arrays have one shape; ``{broadcast}`` takes others."
 _BROADCAST = "Arrays broadcast as in NumPy: axes count from the last, and an axis of size 1 (or none) is repeated."
-_NUMBER = "`scalar` is converted to the type of `data` first, so integers stay integers; `is_int` has no effect."
+_NUMBER = "`scalar` is converted to the type of `data` first, so integers stay integers."
 
 #: Of each form: how its function is made, operands in the text, what its documentation adds, an example's arguments.
 _FORMS = {

@@ -85,8 +85,6 @@ def Convolution(
         Groups, of equally many channels and filters each, that have nothing to do with each other.
     layout : {'NCW', 'NCHW', 'NCDHW', 'NHWC', 'NDHWC'}, optional
         Order of the dimensions; channels are the second one by default.
-    workspace, cudnn_tune, cudnn_off
-        Taken for MXNet's sake.
 
     Returns
     -------
@@ -153,8 +151,6 @@ def Deconvolution(
         What is added at the end of the result, less than the stride.
     target_shape : tuple of int, optional
         Sizes of the result, in the place of `pad` and `adj`: what is too much is cut off on both sides.
-    workspace, cudnn_tune, cudnn_off
-        Taken for MXNet's sake.
 
     Returns
     -------

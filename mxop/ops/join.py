@@ -19,8 +19,6 @@ def concat(*data, num_args: int = 0, dim: int = 1):
     ----------
     *data : NDArray or Symbol
         Their shapes are equal but for the dimension `dim`.
-    num_args : int
-        Number of arrays; a call need not give it.
 
     >>> mx.nd.concat(mx.nd.array([[1, 2]]), mx.nd.array([[3, 4]]), dim=0).asnumpy().tolist()
     [[1.0, 2.0], [3.0, 4.0]]
@@ -122,8 +120,6 @@ def stack(*data, axis: int = 0, num_args: int = 0):
     ----------
     axis : int
         Place of the new dimension in the result.
-    num_args : int
-        Number of arrays; a call need not give it.
 
     >>> mx.nd.stack(mx.nd.array([1, 2]), mx.nd.array([3, 4]), axis=1).asnumpy().tolist()
     [[1.0, 3.0], [2.0, 4.0]]

@@ -399,8 +399,6 @@ def crop(F, *data, num_args: int = 1, offset: Shape = (0, 0), h_w: Shape = (0, 0
     ----------
     *data : NDArray or Symbol
         Images, ``(batch, channels, height, width)``, and perhaps others, whose height and width the result gets.
-    num_args : int
-        How many they are; a call need not give it.
     offset : tuple of int
         First row and column.
     h_w : tuple of int

@@ -146,8 +146,6 @@ def hard_sigmoid(data, *, alpha: float = 0.2, beta: float = 0.5):
 def smooth_l1(data, *, scalar: float = 1.0, is_int: bool = True):
     """Smooth L1 loss: ``(scalar*data)**2 / 2`` where ``|data| < 1/scalar**2``, otherwise ``|data| - 0.5/scalar**2``.
 
-    `is_int` has no effect.
-
     >>> mx.nd.smooth_l1(mx.nd.array([-3, 0.5, 1])).asnumpy().tolist()
     [2.5, 0.125, 0.5]
     """

@@ -85,8 +85,6 @@ def dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False,
         Contract the first dimension of `lhs` instead of its last one.
     transpose_b : bool
         Contract the last dimension of `rhs` instead of its first one.
-    forward_stype : optional
-        Accepted for MXNet's sake; results are dense.
 
     Returns
     -------
@@ -214,8 +212,6 @@ def batch_dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False,
         Floating-point arrays of at least three dimensions; all but the last two are equal.
     transpose_a, transpose_b : bool
         Transpose the matrices of one side first.
-    forward_stype : optional
-        Accepted for MXNet's sake; results are dense.
 
     >>> mx.nd.batch_dot(mx.nd.ones((5, 2, 3)), mx.nd.ones((5, 3, 4))).shape
     (5, 2, 4)

@@ -141,8 +141,8 @@ def BatchNorm(F, data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-
         Use the moving mean and variance in training as well.
     output_mean_var : bool
         Return the mean and ``1 / sqrt(var + eps)``, too.
-    cudnn_off, min_calib_range, max_calib_range
-        Are ignored.
+    min_calib_range, max_calib_range
+        Have no effect.
 
     >>> x, one, zero = mx.nd.array([[1, 2], [3, 6]]), mx.nd.ones((2,)), mx.nd.zeros((2,))
     >>> mean, var = mx.nd.zeros((2,)), mx.nd.ones((2,))

@@ -45,8 +45,6 @@ def sgd_update(weight, grad, *, lr: float, wd: float = 0.0, rescale_grad: float 
         Multiplies the gradient.
     clip_gradient : float
         The gradient is cut to ``-clip_gradient ... clip_gradient`` then; a negative number leaves it as it is.
-    lazy_update : bool
-        Is ignored: the gradient has all rows.
 
     >>> w = mx.nd.array([1, 2])
     >>> mx.nd.sgd_update(w, mx.nd.array([10, -10]), lr=0.5, clip_gradient=1, out=w).asnumpy().tolist()

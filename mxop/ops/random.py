@@ -410,8 +410,6 @@ def dropout(F, data, *, p: Annotated[float, Range(0, 1)] = 0.5, mode: Literal["t
         ``always`` drops in inference, too.
     axes : tuple of int
         Along these, elements are dropped together.
-    cudnn_off : bool
-        Is ignored.
 
     >>> x = mx.nd.ones((2, 3))
     >>> mx.nd.Dropout(x).asnumpy().tolist()

@@ -65,10 +65,6 @@ def UpSampling(
         Channels of the data, for ``bilinear``.
     multi_input_mode : {'concat', 'sum'}
         What becomes of several images: they are joined along the channels, or added.
-    num_args : int
-        Number of inputs; a call need not give it.
-    workspace
-        Taken for MXNet's sake.
 
     >>> mx.nd.UpSampling(mx.nd.array([[[[1, 2]]]]), scale=2, sample_type='nearest').asnumpy().tolist()
     [[[[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]]]
