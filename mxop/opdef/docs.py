@@ -85,7 +85,8 @@ def _parameters(op: Operator, value: str, described: list[str]) -> list[str]:
 #: Parameters that mean the same wherever MXNet has them.
 _USUAL = {
     "num_args": "Number of inputs; a call need not give it.", "forward_stype": "Has no effect: results are dense.",
-    **dict.fromkeys(("cudnn_off", "cudnn_tune", "is_int", "lazy_update", "workspace"), "Has no effect."),
+    "lazy_update": "Of a row_sparse gradient, update the rows that it has alone.",
+    **dict.fromkeys(("cudnn_off", "cudnn_tune", "is_int", "workspace"), "Has no effect."),
 }  # fmt: skip
 _COMMON = {
     "NDArray": {"out": ["out : NDArray, optional", "    Where the result is written."]},
