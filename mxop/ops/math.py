@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ..opdef import Bound, DType, F, elementwise, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import along, compiled, summed_in
+from ._shared import along, compiled, on_both, summed_in
 
 #: Name, namespaces of aliases (``_sparse`` of ``_sparse_sin``), formula, summary, an example's data and what it gives.
 TABLE = (
@@ -172,21 +172,10 @@ def _(ins, outs):
     return [shape], [shape]
 
 
-def _divide_by_sqrt_dim(xp, data, out):
-    # float16 is divided in float32, integers in float64, as in formulas
-    xp.divide(data, math.sqrt(data.shape[-1]), out=out, dtype=xp.result_type(data.dtype, xp.float32), casting="unsafe")
-
-
-@div_sqrt_dim.cpu
-def _(inputs, outputs):
-    import numpy as np
-
-    _divide_by_sqrt_dim(np, np.asarray(inputs[0]), np.asarray(outputs[0]))
-
-
-@div_sqrt_dim.gpu
+@on_both(div_sqrt_dim)
 def _(xp, inputs, outputs):
-    _divide_by_sqrt_dim(xp, inputs[0], outputs[0])
+    wide = xp.result_type(inputs[0].dtype, xp.float32)  # as in formulas: float16 in float32, integers in float64
+    xp.divide(inputs[0], math.sqrt(inputs[0].shape[-1]), out=outputs[0], dtype=wide, casting="unsafe")
 
 
 @div_sqrt_dim.gradient
