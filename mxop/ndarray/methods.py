@@ -180,9 +180,7 @@ def reshape(self: NDArray, shape: tuple, kwargs: dict[str, Any]) -> NDArray:
 
 def reshaped(x: NDArray, shape: tuple[int, ...]) -> NDArray:
     """Return an array in a shape without codes, sharing memory where possible."""
-    size = 1
-    for d in shape:
-        size *= d
+    size = math.prod(shape)
     if size != x.size:
         raise OpValueError(
             f"cannot reshape an array of shape {x.shape} ({x.size} elements) to {shape} ({size} elements)"

@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 from importlib import import_module
+from math import prod as size_of
 from typing import Annotated
 
 from ..opdef import Attrs, Range, infer
@@ -133,14 +134,6 @@ def element(number, dtype, who):
     found = np.asarray(number)
     dtypes.check_numbers(found, dtypes.code_of(dtype), f"operator {who}")
     return np.asarray(int(number) if found.dtype.kind == "f" and dtype.kind in "iu" else found).astype(dtype)[()]
-
-
-def size_of(shape):
-    """Return the number of elements."""
-    size = 1
-    for d in shape:
-        size *= d
-    return size
 
 
 def along(shape, axis):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from . import Record, Refusal
+from . import Record, Refusal, record_of
 
-
-def _cases(reference, *cases, **details):
-    """Make a record of pairs of parameters and shapes (one shape, or a list of one for each input)."""
-    shapes = [tuple(s) if isinstance(s, list) else (s,) for _, s in cases]
-    return Record(reference, params=[params for params, _ in cases], shapes=shapes, **{"order": 2, **details})
+_cases = partial(record_of, order=2)
 
 
 def _diagonal(data, k=0, axis1=0, axis2=1):

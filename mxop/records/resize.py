@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import Record, Refusal
-from .convolution import GIVEN, deconvolution, record_of
+from . import Record, Refusal, record_of
+from .convolution import GIVEN, deconvolution
 
 
 # ---- nearest ----------------------------------------------------------------------------------------------------------
