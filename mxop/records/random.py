@@ -4,60 +4,38 @@ from __future__ import annotations
 
 from itertools import product
 
-import numpy as np
-
 from . import Record, Refusal
 
 
-class _Law:
-    """A continuous distribution."""
+def _law(name, *parameters, **more):
+    """Return a distribution of SciPy."""
+    from scipy import stats  # slow to import
 
-    def __init__(self, cdf):
-        self.cdf = cdf
+    return getattr(stats, name)(*parameters, **more)
 
 
 def _uniform(low=0.0, high=1.0, **_):
-    return _Law(lambda x: np.clip((x - low) / (high - low), 0, 1))
+    return _law("uniform", low, high - low)
 
 
 def _normal(loc=0.0, scale=1.0, **_):
-    from scipy.special import ndtr
-
-    return _Law(lambda x: ndtr((x - loc) / scale))
+    return _law("norm", loc, scale)
 
 
 def _exponential(lam=1.0, **_):
-    return _Law(lambda x: -np.expm1(-lam * np.maximum(x, 0)))
+    return _law("expon", scale=1 / lam)
 
 
 def _gamma(alpha=1.0, beta=1.0, **_):
-    from scipy.special import gammainc
-
-    return _Law(lambda x: gammainc(alpha, np.maximum(x, 0) / beta))
-
-
-class _Counts:
-    """A distribution of whole numbers."""
-
-    def __init__(self, log_pmf):
-        self.log_pmf = log_pmf
-
-    def pmf(self, x):
-        return np.where((x >= 0) & (x == np.floor(x)), np.exp(self.log_pmf(np.maximum(x, 0.0))), 0.0)
+    return _law("gamma", alpha, scale=beta)
 
 
 def _poisson(lam=1.0, **_):
-    from scipy.special import gammaln, xlogy
-
-    return _Counts(lambda x: xlogy(x, lam) - lam - gammaln(x + 1))
+    return _law("poisson", lam)
 
 
 def _negative_binomial(k=1, p=1.0, **_):
-    from scipy.special import betaln, xlog1py
-
-    if k == 0 or p >= 1:
-        return {0.0: 1.0}
-    return _Counts(lambda x: -np.log(x + k) - betaln(x + 1, k) + k * np.log(p) + xlog1py(x, -p))
+    return {0.0: 1.0} if k == 0 or p >= 1 else _law("nbinom", k, p)
 
 
 def _generalized(mu=1.0, alpha=1.0, **_):
@@ -67,7 +45,7 @@ def _generalized(mu=1.0, alpha=1.0, **_):
 def _integers(low, high, **_):
     if high - low < 100:
         return dict.fromkeys(range(low, high), 1 / (high - low))
-    return _Law(lambda x: np.clip((np.floor(x) - low + 1) / (high - low), 0, 1))
+    return _law("uniform", low, high - low)  # a step of the distribution function is too small to be seen
 
 
 def _dropped(data, p, mode="training", is_train=False, **_):
