@@ -51,7 +51,6 @@ def record(train_mode: bool = True) -> _Scope:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.nd.array([1, 2, 3])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
@@ -78,11 +77,8 @@ def predict_mode() -> _Scope:
     return _Scope(None, False)
 
 
-def mark_variables(
-    variables: NDArray | Sequence[NDArray],
-    gradients: NDArray | Sequence[NDArray],
-    grad_reqs: str | Sequence[str] = "write",
-) -> None:
+def mark_variables(variables: NDArray | Sequence[NDArray], gradients: NDArray | Sequence[NDArray],
+                   grad_reqs: str | Sequence[str] = "write") -> None:  # fmt: skip
     """Make arrays variables, with the arrays that take their gradients.
 
     Parameters
@@ -107,12 +103,8 @@ def mark_variables(
             tape.mark_variable(x, g, req)
 
 
-def backward(
-    heads: NDArray | Sequence[NDArray],
-    head_grads: NDArray | Sequence[NDArray | None] | None = None,
-    retain_graph: bool = False,
-    train_mode: bool = True,
-) -> None:
+def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[NDArray | None] | None = None,
+             retain_graph: bool = False, train_mode: bool = True) -> None:  # fmt: skip
     """Compute the gradients of `heads` and store them in the variables that they were computed from.
 
     Parameters
@@ -128,14 +120,9 @@ def backward(
     tape.run(heads, head_grads, None, retain_graph, False, train_mode)
 
 
-def grad(
-    heads: NDArray | Sequence[NDArray],
-    variables: NDArray | Sequence[NDArray],
-    head_grads: NDArray | Sequence[NDArray | None] | None = None,
-    retain_graph: bool | None = None,
-    create_graph: bool = False,
-    train_mode: bool = True,
-) -> list[NDArray]:
+def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArray],
+         head_grads: NDArray | Sequence[NDArray | None] | None = None, retain_graph: bool | None = None,
+         create_graph: bool = False, train_mode: bool = True) -> list[NDArray]:  # fmt: skip
     """Return the gradients of `heads` with respect to `variables`.
 
     Parameters
@@ -156,7 +143,6 @@ def grad(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.nd.array([1, 2, 3])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
@@ -190,7 +176,6 @@ def get_symbol(x: NDArray) -> Any:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.nd.array([1, 2])
     >>> x.attach_grad()
     >>> with mx.autograd.record():
@@ -201,17 +186,8 @@ def get_symbol(x: NDArray) -> Any:
     return ask("symbols")().recorded.to_symbol(x)
 
 
-def differentiate_run(
-    name: str,
-    run: Callable,
-    inputs: list,
-    variable: list[bool],
-    likes: list,
-    heads: list,
-    grads: list,
-    train_mode: bool,
-    cell: Any = None,
-) -> None:
+def differentiate_run(name: str, run: Callable, inputs: list, variable: list[bool], likes: list, heads: list, grads: list,
+                      train_mode: bool, cell: Any = None) -> None:  # fmt: skip
     """Record ``run(inputs, outputs)`` and write the gradients of its outputs into `grads`.
 
     This differentiates what people write with operators, such as the ``backward`` of a :class:`mxop.operator.CustomOp`.
@@ -326,7 +302,6 @@ class Function:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> class Square(mx.autograd.Function):
     ...     def forward(self, x):
     ...         self.save_for_backward(x)

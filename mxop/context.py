@@ -27,7 +27,6 @@ class Context(metaclass=showing("default_ctx", lambda: _defaults)):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> with mx.cpu(1):
     ...     print(mx.current_context())
     cpu(1)

@@ -30,7 +30,6 @@ def seed(seed_state: int, ctx: Context | str = "all") -> None:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.random.seed(3)
     >>> a = mx.nd.random.uniform(shape=(2, 2))
     >>> mx.random.seed(3)

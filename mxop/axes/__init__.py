@@ -10,17 +10,7 @@ from typing import Any
 
 from ..support.errors import IncompatibleAxesError, UnmatchedAxesError
 from ..support.missing import names_shown
-from .axis import (
-    BATCH,
-    RECURRENT,
-    Axes,
-    Axis,
-    AxisRole,
-    FlattenedAxis,
-    make_axes,
-    make_axis,
-    make_axis_role,
-)
+from .axis import BATCH, RECURRENT, Axes, Axis, AxisRole, FlattenedAxis, make_axes, make_axis, make_axis_role
 from .create import array, constant, deriv, full, grad, ones, placeholder, variable, zeros
 from .moves import (
     Transpose,

@@ -56,7 +56,6 @@ class Axis:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> H = mx.axes.make_axis(length=2, name='H')
     >>> H, H.length, H == mx.axes.make_axis(length=2, name='H')
     (Axis(H: 2), 2, False)
@@ -163,7 +162,6 @@ class FlattenedAxis(Axis):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> H, W = mx.axes.make_axis(2, 'H'), mx.axes.make_axis(3, 'W')
     >>> mx.axes.FlattenedAxis([H, W])
     Axis((H, W): 6)
@@ -217,7 +215,6 @@ class Axes:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> H, W, N = (mx.axes.make_axis(name=n) for n in 'HWN')
     >>> mx.axes.make_axes([H, W]) | [N, W]
     Axes(H: ?, W: ?, N: ?)

@@ -34,7 +34,6 @@ def array(data: Any, axes: Any = None, dtype: Any = None, ctx: Any = None) -> Na
 
     Examples
     --------
-    >>> import mxop as mx
     >>> axes = mx.axes.make_axes([mx.axes.make_axis(2), mx.axes.make_axis(2)])
     >>> x = mx.axes.array([[1, 2], [3, 4]], axes)
     >>> mx.axes.prod(x, reduction_axes=x.axes[1]).asnumpy().tolist()
@@ -82,7 +81,6 @@ def placeholder(axes: Any = (), name: str | None = None, dtype: Any = None, **at
 
     Examples
     --------
-    >>> import mxop as mx
     >>> C, N = mx.axes.make_axis(2, 'C'), mx.axes.make_axis(3, 'N')
     >>> x, w = mx.axes.placeholder([C, N], name='x'), mx.axes.variable([C], name='w')
     >>> executor = mx.axes.dot(w, x).simple_bind(mx.cpu())
@@ -128,7 +126,6 @@ def deriv(dependent: Tensor, independent: Tensor, error: Tensor | None = None) -
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.axes.placeholder(mx.axes.make_axis(2, 'H'), name='x')
     >>> second = mx.axes.deriv(mx.axes.deriv(x * x * x, x), x)
     >>> second.eval(x=mx.nd.array([1, 2])).asnumpy().tolist()

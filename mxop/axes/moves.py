@@ -22,7 +22,6 @@ def axes_with_order(x: Tensor, axes: Any) -> Any:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> H, W = mx.axes.make_axis(1, 'H'), mx.axes.make_axis(2, 'W')
     >>> mx.axes.axes_with_order(mx.axes.array([[1, 2]], [H, W]), [W, H]).asnumpy().tolist()
     [[1.0], [2.0]]
@@ -79,7 +78,6 @@ def cast_axes(x: Tensor, axes: Any) -> Any:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> samples, features = mx.axes.make_axis(2, 'N'), mx.axes.make_axis(2, 'F')
     >>> x = mx.axes.array([1, 2], samples)
     >>> (x + mx.axes.cast_axes(x, features)).asnumpy().tolist()
@@ -114,7 +112,6 @@ def map_roles(x: Tensor, axes_map: Mapping[Any, Any]) -> Any:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.axes.ones([mx.axes.make_axis(2, 'C'), mx.axes.make_axis(3, 'W')])
     >>> mx.axes.map_roles(x, {'C': 'K'}).axes
     Axes(K: 2, W: 3)
@@ -150,7 +147,6 @@ def flatten(x: Tensor) -> Any:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.axes.ones([mx.axes.make_axis(2, 'H'), mx.axes.make_axis(3, 'W')])
     >>> flat = mx.axes.flatten(x)
     >>> flat.axes, mx.axes.unflatten(flat).axes

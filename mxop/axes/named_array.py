@@ -24,7 +24,6 @@ class NamedArray(Tensor):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> H, W = mx.axes.make_axis(2, 'H'), mx.axes.make_axis(3, 'W')
     >>> x, y = mx.axes.ones([H, W]), mx.axes.array([1, 2, 3], W)
     >>> (y - x).axes, (x - y).asnumpy().tolist()

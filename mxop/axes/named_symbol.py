@@ -30,7 +30,6 @@ class NamedSymbol(Tensor):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> H, W = mx.axes.make_axis(2, 'H'), mx.axes.make_axis(3, 'W')
     >>> x, y = mx.axes.placeholder([H, W], name='x'), mx.axes.placeholder(W, name='y')
     >>> z = mx.axes.exp(x * y, name='z')

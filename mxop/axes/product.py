@@ -34,7 +34,6 @@ def dot(x: Tensor, y: Tensor, reduction_axes: Any = None, out_axes: Any = None) 
 
     Examples
     --------
-    >>> import mxop as mx
     >>> H, W, N = mx.axes.make_axis(2, 'H'), mx.axes.make_axis(3, 'W'), mx.axes.make_axis(4, 'N')
     >>> mx.axes.dot(mx.axes.ones([H, W]), mx.axes.ones([N, W])).axes
     Axes(H: 2, N: 4)

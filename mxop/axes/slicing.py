@@ -39,7 +39,6 @@ def tensor_slice(x: Tensor, slices: Any, axes: Any = None) -> Any:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> H, W = mx.axes.make_axis(2, 'H'), mx.axes.make_axis(3, 'W')
     >>> x = mx.axes.array([[1, 2, 3], [4, 5, 6]], [H, W])
     >>> mx.axes.tensor_slice(x, [1, slice(0, 2)])
@@ -147,7 +146,6 @@ def concat_along_axis(x_list: Sequence[Tensor], axis: Axis | str | Sequence[Axis
 
     Examples
     --------
-    >>> import mxop as mx
     >>> H, W = mx.axes.make_axis(2, 'H'), mx.axes.make_axis(3, 'W')
     >>> mx.axes.concat_along_axis([mx.axes.ones([H, W]), mx.axes.ones([W, H])], W).axes
     Axes(H: 2, W: 6)

@@ -34,14 +34,13 @@ def check_op(
 ) -> dict[str, Any]:
     """Check everything that mxop promises about an operator: a built-in one, or one of your own.
 
-    Checked are: values and their types, for inputs of every type, against the record's reference, and so are states after
-    the call; no other input is written; ``write``, ``add`` and ``null`` into plain, strided and overlapping outputs; empty,
-    0-d and strided inputs, and data that begins anywhere; NaN, infinities, signed zeros and denormals; bad input, with its
-    message; inference in both directions; gradients against differences up to `orders` (with respect to head gradients
-    too), in every float type, at special points, as symbols,
-    for every ``grad_req``, with variables used several times; the same bits over 1 to 4 threads;
-    eager calls against a bound executor; both modes of an operator that takes ``is_train``; the distribution of random
-    numbers.  A check that could not run is explained by the record, or fails.
+    Checked are: values and their types, for inputs of every type, against the record's reference, and so are states after the
+    call; no other input is written; ``write``, ``add`` and ``null`` into plain, strided and overlapping outputs; empty, 0-d and
+    strided inputs, and data that begins anywhere; NaN, infinities, signed zeros and denormals; bad input, with its message;
+    inference in both directions; gradients against differences up to `orders` (with respect to head gradients too), in every
+    float type, at special points, as symbols, for every ``grad_req``, with variables used several times; the same bits over 1
+    to 4 threads; eager calls against a bound executor; both modes of an operator that takes ``is_train``; the distribution of
+    random numbers.  A check that could not run is explained by the record, or fails.
 
     Parameters
     ----------
@@ -68,7 +67,6 @@ def check_op(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> from mxop.op import elementwise
     >>> from mxop.records import record
     >>> @elementwise

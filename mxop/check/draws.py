@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
 from .cases import Case, Mismatch
 
@@ -57,21 +57,13 @@ def _fits(what: str, law: Any, drawn: np.ndarray) -> None:
     if isinstance(law, Mapping) or hasattr(law, "pmf"):
         test, chance = "chi-square", _chi_square(what, law, drawn)
     else:
-        test, chance = "Kolmogorov-Smirnov", _kolmogorov(law, drawn)
+        test, chance = "Kolmogorov-Smirnov", stats.kstest(drawn, law.cdf, mode="asymp").pvalue
     if not chance >= PROBABILITY:
         raise Mismatch(
             f"{what}: does not have the distribution of the record: by the {test} test the probability of these "
             f"{drawn.size} numbers is {chance:.1e} (mean {drawn.mean():.4g}, deviation {drawn.std():.4g}); of integer types, "
             "which dtypes='f' leaves out, they are whole numbers"
         )
-
-
-def _kolmogorov(law: Any, drawn: np.ndarray) -> float:
-    """Return the probability of a distance to the distribution as large as this one."""
-    at, n = law.cdf(np.sort(drawn)), drawn.size
-    steps = np.arange(n + 1) / n
-    distance = max(np.max(steps[1:] - at), np.max(at - steps[:-1]))
-    return float(special.kolmogorov(np.sqrt(n) * distance))
 
 
 def _chi_square(what: str, law: Any, drawn: np.ndarray) -> float:

@@ -65,15 +65,8 @@ def shapes_alone(case: Case, types: Sequence[str]) -> int | str:
     return 1
 
 
-def against_reference(
-    case: Case,
-    dtype: str,
-    what: str,
-    values: Sequence[np.ndarray],
-    results: tuple[list, list],
-    expected: Sequence[np.ndarray],
-    factor: float = 1.0,
-) -> None:
+def against_reference(case: Case, dtype: str, what: str, values: Sequence[np.ndarray], results: tuple[list, list],
+                      expected: Sequence[np.ndarray], factor: float = 1.0) -> None:  # fmt: skip
     """Compare the outputs and the states after a call with what the reference says."""
     found, states = results
     if len(found) + len(states) != len(expected):

@@ -9,6 +9,8 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
 
 from ..opdef.params import plain_number
 from ..support import distribution
@@ -29,6 +31,11 @@ def _positive(text: str) -> int:
     return value
 
 
+def _command(name: str) -> Any:
+    """Return the module of a command."""
+    return import_module(f"{__name__}.{name}")
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of the command line; each command's ``run`` takes the parsed options."""
     parser = argparse.ArgumentParser(prog="python -m mxop", description="Operators defined once, as Python functions.")
@@ -39,25 +46,25 @@ def make_parser() -> argparse.ArgumentParser:
     demo.add_argument("--input", metavar="X.npy", help="use this array of floating-point numbers, of any shape")
     demo.add_argument("--output", metavar="PICTURE", help="where to draw f, f' and f'' (mxop_demo.png)")
     demo.add_argument("--size", type=_positive, default=10_000_000, help="elements to time (10000000)")
-    demo.set_defaults(run=_demo)
+    demo.set_defaults(run=lambda options: _command("demo").run(options))
 
     ops = commands.add_parser("ops", help="list the operators")
     ops.add_argument("pattern", nargs="?", help="part of a name, or a pattern such as 'broadcast_*'")
     ops.add_argument("--family", help="only this file of mxop/ops, such as math")
     ops.add_argument("--hidden", action="store_true", help="also those whose names begin with an underscore")
-    ops.set_defaults(run=_ops)
+    ops.set_defaults(run=lambda o: _command("operators").list_operators(o.pattern, o.family, o.hidden))
 
     info = commands.add_parser("info", help="say everything about one operator")
     info.add_argument("name")
-    info.set_defaults(run=_info)
+    info.set_defaults(run=lambda options: print(import_module("mxop.opdef").describe(options.name)))
 
     doctor = commands.add_parser("doctor", help="say what was found on this machine, and what is missing for what")
-    doctor.set_defaults(run=_doctor)
+    doctor.set_defaults(run=lambda options: _command("doctor").run())
 
     docs = commands.add_parser("docs", help="write the operator reference: one page per family, and an index")
     docs.add_argument("folder")
     docs.add_argument("--package", metavar="NAME", help="of the operators that this installed package brings")
-    docs.set_defaults(run=_docs)
+    docs.set_defaults(run=lambda o: print("\n".join(_command("reference").write(o.folder, o.package))))
 
     run = commands.add_parser("run", help="run a program written for MXNet, with `import mxnet` meaning mxop")
     run.add_argument("script")
@@ -66,44 +73,8 @@ def make_parser() -> argparse.ArgumentParser:
     stubs = commands.add_parser("stubs", help="write the .pyi files of the package")
     stubs.add_argument("folder", nargs="?", help="the package folder (this one)")
     stubs.add_argument("--package", metavar="NAME", help="with the operators that this installed package brings")
-    stubs.set_defaults(run=_stubs)
+    stubs.set_defaults(run=lambda o: print("\n".join(_command("stubs").write(o.folder, o.package))))
     return parser
-
-
-def _demo(options: argparse.Namespace) -> None:
-    from .demo import run
-
-    run(options)
-
-
-def _ops(options: argparse.Namespace) -> None:
-    from .operators import list_operators
-
-    list_operators(options.pattern, options.family, options.hidden)
-
-
-def _info(options: argparse.Namespace) -> None:
-    from ..opdef import describe
-
-    print(describe(options.name))
-
-
-def _doctor(options: argparse.Namespace) -> None:
-    from .doctor import run
-
-    run()
-
-
-def _docs(options: argparse.Namespace) -> None:
-    from .reference import write
-
-    print("\n".join(write(options.folder, options.package)))
-
-
-def _stubs(options: argparse.Namespace) -> None:
-    from .stubs import write
-
-    print("\n".join(write(options.folder, options.package)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -116,9 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     options = make_parser().parse_args(arguments)
     if options.command == "run":  # what goes wrong in somebody's program is not ours to shorten
-        from .run import run
-
-        return run(options)
+        return _command("run").run(options)
     try:
         options.run(options)
         sys.stdout.flush()

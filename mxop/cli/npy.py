@@ -19,8 +19,7 @@ def read_floats(path: str) -> np.ndarray:
     Raises
     ------
     Stop
-        When the file is missing or damaged, is something else than an ``.npy`` file, or holds no real floating-point
-        numbers.
+        When the file is missing or damaged, is something else than an ``.npy`` file, or holds no real floating-point numbers.
     """
     _check_kind(path)
     try:

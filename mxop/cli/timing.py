@@ -65,20 +65,10 @@ class Timed:
     too_fast: list[str]
 
 
-def timed(
-    ways: Mapping[str, Way],
-    expected: Sequence[np.ndarray] | None,
-    *,
-    nbytes: float = 0.0,
-    tolerance: float = 2e-3,
-    rounds: int = 11,
-    least: float = 0.0,
-    limit: float = float("inf"),
-    warm: float = 0.0,
-    rest: Callable[[], Any] = lambda: None,
-    wait: Callable[[], Any] | None = None,
-    probes: Mapping[str, Callable[[], Any]] | None = None,
-) -> Timed:
+def timed(ways: Mapping[str, Way], expected: Sequence[np.ndarray] | None, *, nbytes: float = 0.0, tolerance: float = 2e-3,
+          rounds: int = 11, least: float = 0.0, limit: float = float("inf"), warm: float = 0.0,
+          rest: Callable[[], Any] = lambda: None, wait: Callable[[], Any] | None = None,
+          probes: Mapping[str, Callable[[], Any]] | None = None) -> Timed:  # fmt: skip
     """Time each way once a round, in an order that rotates, and compare its results.
 
     Parameters

@@ -29,16 +29,9 @@ _C_SUFFIXES = (".c",)
 _HELP = "install g++ or clang++, or name a compiler in the environment variable CXX"
 
 
-def build(
-    sources: str | os.PathLike | Sequence[str | os.PathLike],
-    name: str | None = None,
-    flags: Sequence[str] = (),
-    *,
-    include_dirs: Sequence[str | os.PathLike] = (),
-    compiler: str | None = None,
-    cache_dir: str | os.PathLike | None = None,
-    verbose: bool = False,
-) -> str:
+def build(sources: str | os.PathLike | Sequence[str | os.PathLike], name: str | None = None, flags: Sequence[str] = (), *,
+          include_dirs: Sequence[str | os.PathLike] = (), compiler: str | None = None,
+          cache_dir: str | os.PathLike | None = None, verbose: bool = False) -> str:  # fmt: skip
     """Compile sources to a library of operators, unless it was done before.
 
     Parameters
@@ -72,7 +65,6 @@ def build(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.library.build("no_such_source.cc")
     Traceback (most recent call last):
     ...
@@ -122,7 +114,6 @@ def load_inline(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.library.load_inline("a/b", "")
     Traceback (most recent call last):
     ...

@@ -11,7 +11,6 @@ def get_include() -> str:
     Examples
     --------
     >>> import os
-    >>> import mxop as mx
     >>> sorted(os.listdir(mx.get_include()))
     ['lib_api.h', 'mxnet', 'mxop']
     """

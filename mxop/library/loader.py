@@ -63,7 +63,6 @@ def load(path: str | os.PathLike, verbose: bool = True) -> None:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.library.load("no_such_library.so")
     Traceback (most recent call last):
     ...
@@ -88,7 +87,6 @@ def loaded() -> list[str]:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> isinstance(mx.library.loaded(), list)
     True
     """

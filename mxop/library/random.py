@@ -10,7 +10,6 @@ def seed(value: int) -> None:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.library.seed(42)
     """
     native_host.set_seed(value)

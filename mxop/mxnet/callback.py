@@ -7,6 +7,7 @@ import math
 import time
 from collections import namedtuple
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..support.missing import hooks
@@ -16,26 +17,25 @@ from .checkpoints import save_checkpoint
 BatchEndParam = namedtuple("BatchEndParam", ["epoch", "nbatch", "eval_metric", "locals"])
 
 
-def module_checkpoint(mod: Any, prefix: str, period: int = 1, save_optimizer_states: bool = False) -> Callable:
-    """Return a callback that lets a module write a checkpoint after every `period` epochs."""
+def every(period: int, write: Callable) -> Callable:
+    """Return a callback that calls ``write(epoch, symbol, arguments, states)`` after every `period` epochs."""
     period = max(1, int(period))
 
     def callback(iter_no: int, sym: Any = None, arg: Any = None, aux: Any = None) -> None:
         if (iter_no + 1) % period == 0:
-            mod.save_checkpoint(prefix, iter_no + 1, save_optimizer_states)
+            write(iter_no + 1, sym, arg, aux)
 
     return callback
+
+
+def module_checkpoint(mod: Any, prefix: str, period: int = 1, save_optimizer_states: bool = False) -> Callable:
+    """Return a callback that lets a module write a checkpoint after every `period` epochs."""
+    return every(period, lambda epoch, *_: mod.save_checkpoint(prefix, epoch, save_optimizer_states))
 
 
 def do_checkpoint(prefix: str, period: int = 1) -> Callable:
     """Return a callback that writes a checkpoint after every `period` epochs; see ``mx.model.save_checkpoint``."""
-    period = max(1, int(period))
-
-    def callback(iter_no: int, sym: Any, arg: Any, aux: Any) -> None:
-        if (iter_no + 1) % period == 0:
-            save_checkpoint(prefix, iter_no + 1, sym, arg, aux)
-
-    return callback
+    return every(period, partial(save_checkpoint, prefix))
 
 
 def log_train_metric(period: int, auto_reset: bool = False) -> Callable:

@@ -30,7 +30,6 @@ def save_checkpoint(prefix: str, epoch: int, symbol: Symbol | None, arg_params: 
 
     Examples
     --------
-    >>> import mxop as mx
     >>> import os, tempfile
     >>> prefix = os.path.join(tempfile.mkdtemp(), "net")
     >>> mx.model.save_checkpoint(prefix, 3, mx.sym.exp(mx.sym.Variable("x")), {"x": mx.nd.ones((2,))}, {})

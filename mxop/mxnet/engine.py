@@ -24,7 +24,6 @@ def set_bulk_size(size: int) -> int:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> before = mx.engine.set_bulk_size(10)
     >>> mx.engine.set_bulk_size(before)
     10

@@ -158,7 +158,6 @@ class DataParallelExecutorManager:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> net = mx.sym.LinearRegressionOutput(mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=1, name="fc"),
     ...                                     mx.sym.Variable("softmax_label"))
     >>> batches = mx.io.NDArrayIter(mx.nd.ones((4, 2)), mx.nd.ones((4, 1)), 4)

@@ -62,7 +62,6 @@ class Initializer:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> w = mx.nd.empty((2,))
     >>> mx.init.Constant(3)(mx.init.InitDesc("fc_weight"), w)
     >>> w.asnumpy().tolist(), mx.init.Constant(3).dumps()
@@ -436,7 +435,6 @@ class Mixed:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> w = mx.nd.empty((2,))
     >>> mx.init.Mixed(["fc1", ".*"], [mx.init.One(), mx.init.Zero()])(mx.init.InitDesc("fc1_weight"), w)
     >>> w.asnumpy().tolist()

@@ -43,7 +43,6 @@ def get_logger(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.log.get_logger("doc", level=mx.log.INFO).level == mx.log.INFO
     True
     """

@@ -36,7 +36,6 @@ class Monitor:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> executor = mx.sym.exp(mx.sym.Variable("x"), name="e").bind(mx.cpu(), {"x": mx.nd.zeros((4,))})
     >>> monitor = mx.monitor.Monitor(1)
     >>> monitor.install(executor)

@@ -34,7 +34,6 @@ class MXRecordIO:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> import os, tempfile
     >>> name = os.path.join(tempfile.mkdtemp(), "x.rec")
     >>> writer = mx.recordio.MXRecordIO(name, "w")
@@ -221,7 +220,6 @@ def pack(header: tuple, s: bytes) -> bytes:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> record = mx.recordio.pack(mx.recordio.IRHeader(0, 4.0, 2574, 0), b"image")
     >>> mx.recordio.unpack(record)
     (HEADER(flag=0, label=4.0, id=2574, id2=0), b'image')

@@ -43,7 +43,6 @@ class Features(OrderedDict):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.runtime.Features().is_enabled("OPENMP")
     True
     """

@@ -28,7 +28,6 @@ def set_np_shape(active: bool) -> bool:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> before = mx.util.set_np_shape(True)
     >>> mx.nd.ones((2, 3)).sum().shape
     ()
@@ -60,7 +59,6 @@ def np_shape(active: bool = True) -> _NumpyShapeScope:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> with mx.util.np_shape():
     ...     mx.nd.ones((2, 3)).sum().shape
     ()
@@ -90,7 +88,6 @@ def use_np_shape(func: Any) -> Any:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> @mx.util.use_np_shape
     ... def total(x):
     ...     return x.sum()
@@ -169,7 +166,6 @@ def wrap_np_unary_func(func: Callable) -> Callable:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> square = wrap_np_unary_func(lambda x, out: mx.nd.square(x, out=out))
     >>> square(mx.nd.array([3]), where=True).item()
     9.0
@@ -225,7 +221,6 @@ def setenv(name: str, value: str | None) -> None:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.util.setenv("MXOP_DOC", "1"), mx.util.getenv("MXOP_DOC")
     (None, '1')
     >>> mx.util.setenv("MXOP_DOC", None), mx.util.getenv("MXOP_DOC")

@@ -35,7 +35,6 @@ def foreach(body: Callable, data: Any, init_states: Any) -> tuple[Any, Any]:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> data, total = mx.nd.array([[1, 2], [3, 4], [5, 6]]), mx.nd.zeros(2)
     >>> sums, last = mx.nd.contrib.foreach(lambda x, s: (x + s, x + s), data, total)
     >>> sums.asnumpy().tolist(), last.asnumpy().tolist()
@@ -131,7 +130,6 @@ def while_loop(cond: Callable, func: Callable, loop_vars: Any, max_iterations: i
 
     Examples
     --------
-    >>> import mxop as mx
     >>> i, s = mx.nd.array([1]), mx.nd.array([0])
     >>> out, (i, s) = mx.nd.contrib.while_loop(lambda i, s: i <= 3, lambda i, s: (s, [i + 1, s + i]), [i, s], 5)
     >>> out.asnumpy().ravel().tolist(), s.item()
@@ -169,7 +167,6 @@ def cond(pred: Any, then_func: Callable, else_func: Callable) -> Any:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.nd.array([3])
     >>> mx.nd.contrib.cond(x > 0, lambda: x * 2, lambda: x / 2).item()
     6.0

@@ -57,7 +57,6 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.nd.array([[1, 2], [3, 4]])
     <BLANKLINE>
     [[1. 2.]
@@ -113,7 +112,6 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.nd.zeros((2, 2)).asnumpy().tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
@@ -146,7 +144,6 @@ def full(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.nd.full((3,), 7, dtype="int32").asnumpy().tolist()
     [7, 7, 7]
     """
@@ -186,15 +183,8 @@ def full_like(
     return full(a.shape, fill_value, a.context if ctx is None else ctx, a.dtype if dtype is None else dtype, out)
 
 
-def arange(
-    start: float,
-    stop: float | None = None,
-    step: float = 1.0,
-    repeat: int = 1,
-    infer_range: bool | None = None,
-    ctx: Context | None = None,
-    dtype: Any = np.float32,
-) -> NDArray:
+def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: bool | None = None,
+           ctx: Context | None = None, dtype: Any = np.float32) -> NDArray:  # fmt: skip
     """Make evenly spaced numbers from `start` to before `stop` (from 0 to before `start`, when there is no `stop`).
 
     Parameters
@@ -209,7 +199,6 @@ def arange(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.nd.arange(3, repeat=2).asnumpy().tolist()
     [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
     """
@@ -252,7 +241,6 @@ def linspace(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.nd.linspace(0, 1, 5).asnumpy().tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
@@ -338,7 +326,6 @@ def moveaxis(tensor: NDArray, source: int | Sequence[int], destination: int | Se
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.nd.moveaxis(mx.nd.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
@@ -370,7 +357,6 @@ def split_v2(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> [part.shape for part in mx.nd.split_v2(mx.nd.zeros((3, 4)), (1, 3), axis=1)]
     [(3, 1), (3, 2), (3, 1)]
     """
@@ -393,7 +379,6 @@ def histogram(a: NDArray, bins: int | NDArray = 10, range: Sequence[float] | Non
 
     Examples
     --------
-    >>> import mxop as mx
     >>> counts, edges = mx.nd.histogram(mx.nd.array([0, 1, 3, 4]), bins=2)
     >>> counts.asnumpy().tolist(), edges.asnumpy().tolist()
     ([2.0, 2.0], [0.0, 2.0, 4.0])
@@ -413,7 +398,6 @@ def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.nd.onehot_encode(mx.nd.array([1, 0]), mx.nd.zeros((2, 3))).asnumpy().tolist()
     [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
     """

@@ -169,7 +169,6 @@ def getitem(x: NDArray, key: Any) -> NDArray:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.nd.array([[1, 2, 3], [4, 5, 6]])
     >>> x[1, ::-1].asnumpy().tolist(), x[:, [0, 0]].asnumpy().tolist(), x[0, 1].shape
     ([6.0, 5.0, 4.0], [[1.0, 1.0], [4.0, 4.0]], (1,))
@@ -240,7 +239,6 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.nd.zeros((2, 3))
     >>> x[0, ::2] = [1, 2]
     >>> x.asnumpy().tolist()

@@ -254,7 +254,6 @@ def from_dlpack(dlpack: Any) -> NDArray:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> import numpy as np
     >>> a = np.zeros(2, "float32")
     >>> mx.nd.from_dlpack(a)[:] = 5

@@ -37,7 +37,6 @@ def save(fname: str | os.PathLike[str], data: Any) -> None:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> import os, tempfile
     >>> name = os.path.join(tempfile.mkdtemp(), "x.params")
     >>> mx.nd.save(name, {"w": mx.nd.ones((2,))})

@@ -177,9 +177,7 @@ def reshape(self: NDArray, shape: tuple, kwargs: dict[str, Any]) -> NDArray:
 
 def reshaped(x: NDArray, shape: tuple[int, ...]) -> NDArray:
     """Return an array in a shape without codes, sharing memory where possible."""
-    size = 1
-    for d in shape:
-        size *= d
+    size = math.prod(shape)
     if size != x.size:
         raise OpValueError(
             f"cannot reshape an array of shape {x.shape} ({x.size} elements) to {shape} ({size} elements)"
@@ -264,7 +262,6 @@ def round_(self: NDArray, decimals: int | None = None, out: NDArray | None = Non
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.nd.array([0.5, 2.5, 1.26])
     >>> print(x.round().asnumpy(), x.round(decimals=0).asnumpy(), x.round(1).asnumpy())
     [1. 3. 1.] [0. 2. 1.] [0.5 2.5 1.3]

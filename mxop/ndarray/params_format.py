@@ -9,11 +9,10 @@ The layout, little-endian throughout::
     shape   := i32 ndim, i64 dim * ndim
     body    := i32 device type, i32 device id, i32 type flag, [(i32 type flag, shape) * aux,] data, [data of each aux]
 
-The parts in brackets are there for sparse arrays only. The storage shape is that of the stored values, and its first
-number cannot be relied on: MXNet writes it before it waits for the array, and everything else afterwards. How many
-values there are is what the shape of the last aux array says, for MXNet's reader too. V3 says that the file was written
-under ``np_shape``, where a dimension may be 0 and ``()`` is a scalar. In the older records ``()`` means "no array", and
-nothing follows the shape.
+The parts in brackets are there for sparse arrays only. The storage shape is that of the stored values, and its first number
+cannot be relied on: MXNet writes it before it waits for the array, and everything else afterwards. How many values there are is
+what the shape of the last aux array says, for MXNet's reader too. V3 says that the file was written under ``np_shape``, where a
+dimension may be 0 and ``()`` is a scalar. In the older records ``()`` means "no array", and nothing follows the shape.
 
 A file is not trusted: every length is compared with the bytes that are left before anything is allocated, so reading
 never takes more memory than a small multiple of the file, and whatever is wrong raises `MXNetError` with the offset,
@@ -33,26 +32,15 @@ import numpy as np
 from mxop.support.dtypes import BFLOAT16
 from mxop.support.errors import MXNetError
 
-__all__ = ["SparseRecord", "dump", "dumps", "loads"]
-
 _LIST_MAGIC = 0x112
 _V1, _V2, _V3 = 0xF993FAC8, 0xF993FAC9, 0xF993FACA
 
 # 8 to 11 were added by MXNet 2; 1.x refuses a file that has them. 12 is bfloat16, which NumPy itself does not have.
 _DTYPES = {
-    0: np.dtype("<f4"),
-    1: np.dtype("<f8"),
-    2: np.dtype("<f2"),
-    3: np.dtype("u1"),
-    4: np.dtype("<i4"),
-    5: np.dtype("i1"),
-    6: np.dtype("<i8"),
-    7: np.dtype("?"),
-    8: np.dtype("<i2"),
-    9: np.dtype("<u2"),
-    10: np.dtype("<u4"),
-    11: np.dtype("<u8"),
-}
+    0: np.dtype("<f4"), 1: np.dtype("<f8"), 2: np.dtype("<f2"), 3: np.dtype("u1"), 4: np.dtype("<i4"),
+    5: np.dtype("i1"), 6: np.dtype("<i8"), 7: np.dtype("?"), 8: np.dtype("<i2"), 9: np.dtype("<u2"),
+    10: np.dtype("<u4"), 11: np.dtype("<u8"),
+}  # fmt: skip
 _FLAGS = {dtype: flag for flag, dtype in _DTYPES.items()}
 
 _STORAGE = {0: "default", 1: "row_sparse", 2: "csr"}
@@ -198,13 +186,8 @@ def dumps(
     return b"".join(_pieces(arrays, names, np_shape))
 
 
-def dump(
-    file: BinaryIO,
-    arrays: Sequence[np.ndarray | SparseRecord | None],
-    names: Sequence[str] = (),
-    *,
-    np_shape: bool | None = None,
-) -> None:
+def dump(file: BinaryIO, arrays: Sequence[np.ndarray | SparseRecord | None], names: Sequence[str] = (), *,
+         np_shape: bool | None = None) -> None:  # fmt: skip
     """Write to an open binary file what `dumps` returns, without holding all of it in memory.
 
     Parameters

@@ -78,15 +78,7 @@ def on_symbols(operator: Callable[[str], Callable], kind: type) -> Draw:
 def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -> dict[str, Callable]:
     """Return the functions of a namespace; `get_prob` is what ``multinomial`` does there when it is not told."""
 
-    def uniform(
-        low: Any = 0,
-        high: Any = 1,
-        shape: Any = None,
-        dtype: Any = None,
-        ctx: Any = None,
-        out: Any = None,
-        **options: Any,
-    ) -> Any:
+    def uniform(low=0, high=1, shape=None, dtype=None, ctx=None, out=None, **options):
         """Draw numbers of a uniform distribution from `low` to below `high`.
 
         Parameters
@@ -106,7 +98,6 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
 
         Examples
         --------
-        >>> import mxop as mx
         >>> mx.nd.random.uniform(0, 1, shape=(2, 3)).shape
         (2, 3)
         >>> mx.nd.random.uniform(mx.nd.array([0, 10]), mx.nd.array([1, 11]), shape=3).shape
@@ -114,50 +105,31 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
         """
         return draw("uniform", {"low": low, "high": high}, shape, dtype, ctx, out, options)
 
-    def normal(
-        loc: Any = 0,
-        scale: Any = 1,
-        shape: Any = None,
-        dtype: Any = None,
-        ctx: Any = None,
-        out: Any = None,
-        **options: Any,
-    ) -> Any:
+    def normal(loc=0, scale=1, shape=None, dtype=None, ctx=None, out=None, **options):
         """Draw numbers of a normal distribution of mean `loc` and standard deviation `scale`.
 
         The other parameters are those of :func:`uniform`.
 
-        Examples
-        --------
-        >>> import mxop as mx
         >>> mx.nd.random.normal(0, 1, shape=(2, 3)).shape
         (2, 3)
         """
         return draw("normal", {"loc": loc, "scale": scale}, shape, dtype, ctx, out, options)
 
-    def randn(
-        *shape: int, loc: Any = 0, scale: Any = 1, dtype: Any = None, ctx: Any = None, out: Any = None, **options: Any
-    ) -> Any:
+    def randn(*shape, loc=0, scale=1, dtype=None, ctx=None, out=None, **options):
         """Draw numbers of a normal distribution; the arguments are the shape.
 
         Examples
         --------
-        >>> import mxop as mx
         >>> mx.nd.random.randn(2, 3, loc=5).shape
         (2, 3)
         """
         return draw("normal", {"loc": loc, "scale": scale}, shape or None, dtype, ctx, out, options)
 
-    def exponential(
-        scale: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **options: Any
-    ) -> Any:
+    def exponential(scale=1, shape=None, dtype=None, ctx=None, out=None, **options):
         """Draw numbers of an exponential distribution of mean `scale`; its rate, `lam`, may be given instead.
 
         The other parameters are those of :func:`uniform`.
 
-        Examples
-        --------
-        >>> import mxop as mx
         >>> mx.nd.random.exponential(mx.nd.array([1, 100])).shape
         (2,)
         """
@@ -168,94 +140,57 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
             lam = 0 if isinstance(scale, Number) and not scale else 1 / scale
         return draw("exponential", {"lam": lam}, shape, dtype, ctx, out, options)
 
-    def gamma(
-        alpha: Any = 1,
-        beta: Any = 1,
-        shape: Any = None,
-        dtype: Any = None,
-        ctx: Any = None,
-        out: Any = None,
-        **options: Any,
-    ) -> Any:
+    def gamma(alpha=1, beta=1, shape=None, dtype=None, ctx=None, out=None, **options):
         """Draw numbers of a gamma distribution of shape `alpha` and scale `beta`.
 
         The other parameters are those of :func:`uniform`.
 
-        Examples
-        --------
-        >>> import mxop as mx
         >>> mx.nd.random.gamma(9, 0.5, shape=(2, 2)).shape
         (2, 2)
         """
         return draw("gamma", {"alpha": alpha, "beta": beta}, shape, dtype, ctx, out, options)
 
-    def poisson(
-        lam: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **options: Any
-    ) -> Any:
+    def poisson(lam=1, shape=None, dtype=None, ctx=None, out=None, **options):
         """Draw numbers of a Poisson distribution of mean `lam`, as floating-point numbers.
 
         The other parameters are those of :func:`uniform`.
 
-        Examples
-        --------
-        >>> import mxop as mx
         >>> mx.nd.random.poisson(4, shape=(2, 2)).dtype.__name__
         'float32'
         """
         return draw("poisson", {"lam": lam}, shape, dtype, ctx, out, options)
 
-    def negative_binomial(
-        k: Any = 1, p: Any = 1, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **options: Any
-    ) -> Any:
+    def negative_binomial(k=1, p=1, shape=None, dtype=None, ctx=None, out=None, **options):
         """Draw how many trials fail before `k` succeed, each with probability `p`.
 
         The other parameters are those of :func:`uniform`.
 
-        Examples
-        --------
-        >>> import mxop as mx
         >>> mx.nd.random.negative_binomial(10, 0.5, shape=(2, 2)).shape
         (2, 2)
         """
         return draw("negative_binomial", {"k": k, "p": p}, shape, dtype, ctx, out, options)
 
-    def generalized_negative_binomial(
-        mu: Any = 1,
-        alpha: Any = 1,
-        shape: Any = None,
-        dtype: Any = None,
-        ctx: Any = None,
-        out: Any = None,
-        **options: Any,
-    ) -> Any:
+    def generalized_negative_binomial(mu=1, alpha=1, shape=None, dtype=None, ctx=None, out=None, **options):
         """Draw numbers of a negative binomial distribution of mean `mu` and dispersion `alpha`.
 
         The other parameters are those of :func:`uniform`.
 
-        Examples
-        --------
-        >>> import mxop as mx
         >>> mx.nd.random.generalized_negative_binomial(10, 0.5, shape=(2, 2)).shape
         (2, 2)
         """
         return draw("generalized_negative_binomial", {"mu": mu, "alpha": alpha}, shape, dtype, ctx, out, options)
 
-    def randint(
-        low: int, high: int, shape: Any = None, dtype: Any = None, ctx: Any = None, out: Any = None, **options: Any
-    ) -> Any:
+    def randint(low, high, shape=None, dtype=None, ctx=None, out=None, **options):
         """Draw integers from `low` to below `high`.
 
         Examples
         --------
-        >>> import mxop as mx
         >>> mx.nd.random.randint(5, 100, shape=(2, 2)).dtype.__name__
         'int32'
         """
         return draw("randint", {"low": low, "high": high}, shape, dtype, ctx, out, options)
 
-    def multinomial(
-        data: Any, shape: Any = None, get_prob: bool = get_prob, dtype: Any = "int32", **options: Any
-    ) -> Any:
+    def multinomial(data, shape=None, get_prob=get_prob, dtype="int32", **options):
         """Choose positions along the last axis of `data`, which holds their probabilities.
 
         Parameters
@@ -271,19 +206,17 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
 
         Examples
         --------
-        >>> import mxop as mx
         >>> mx.nd.random.multinomial(mx.nd.array([[0, 1], [1, 0]]), shape=3).asnumpy().tolist()
         [[1, 1, 1], [0, 0, 0]]
         """
         shape = () if shape is None else shape
         return operator("_sample_multinomial")(data, shape=shape, get_prob=get_prob, dtype=dtype, **options)
 
-    def shuffle(data: Any, **options: Any) -> Any:
+    def shuffle(data, **options):
         """Put what lies along the first axis into a random order.
 
         Examples
         --------
-        >>> import mxop as mx
         >>> sorted(mx.nd.random.shuffle(mx.nd.array([1, 2, 3])).asnumpy().tolist())
         [1.0, 2.0, 3.0]
         """
@@ -322,7 +255,6 @@ def contrib_functions(draw: Draw) -> dict[str, Callable]:
 
         Examples
         --------
-        >>> import mxop as mx
         >>> sampled, true, _ = mx.nd.contrib.rand_zipfian(mx.nd.array([0, 3]), 4, 5)
         >>> print(sampled.shape, true.asnumpy().round(4))
         (4,) [1.5474 0.4982]

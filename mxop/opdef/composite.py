@@ -141,7 +141,6 @@ def composite(function: Callable | None = None, /, *, override: bool = False, **
 
     Examples
     --------
-    >>> import mxop as mx
     >>> from mxop.op import composite
     >>> @composite
     ... def squared_distance(F, lhs, rhs):

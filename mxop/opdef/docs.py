@@ -41,32 +41,57 @@ def signature(op: Operator, symbol: bool = False) -> inspect.Signature:
 
 
 def documentation(op: Operator, value: str = "NDArray") -> str:
-    """Return the documentation of an operator's function; its parameters are inserted before the examples.
+    """Return the documentation of an operator's function, with the parameters that its author does not describe.
 
     Parameters
     ----------
     value : {'NDArray', 'Symbol'}
         The type of the function's inputs.
     """
-    text = _doc(op)
-    lines = text.splitlines()
+    lines = _doc(op).splitlines()
     if "Parameters" in lines:
-        return text
+        begin = lines.index("Parameters") + 2
+        end = next((i for i in range(begin, len(lines)) if not lines[i].strip()), len(lines))
+        return "\n".join([*lines[:begin], *_parameters(op, value, lines[begin:end]), *lines[end:]])
     end = next((i for i, line in enumerate(lines) if line.startswith(">>>") or line == "Examples"), len(lines))
-    own = ["Parameters", "----------"]
-    own += [f"{'*' if op.variadic else ''}{a} : {value}" for a in op.arguments]
-    own += [f"{p.name} : {p.describe()}" for p in op.spec.params]
-    own += _COMMON[value]
-    own += ["", "Returns", "-------", value if _one_output(op) else f"{value}, or list of {value}", ""]
+    own = ["Parameters", "----------", *_parameters(op, value, []), "", "Returns", "-------",
+           value if _one_output(op) else f"{value}, or list of {value}", ""]  # fmt: skip
     return "\n".join(
         [*lines[:end], *([""] if lines[:end] and lines[end - 1].strip() else []), *own, *lines[end:]]
     ).rstrip()
 
 
+def _parameters(op: Operator, value: str, described: list[str]) -> list[str]:
+    """Return the entries of all inputs and parameters, in order: those described, the others with their types."""
+    entries: list[list[str]] = []
+    for line in described:
+        if line.startswith(" "):
+            entries[-1].append(line)
+        else:
+            entries.append([line])
+    given = {name.strip(" *"): entry for entry in entries for name in entry[0].partition(" : ")[0].split(",")}
+    own = {a: [f"{'*' if op.variadic else ''}{a} : {value}"] for a in op.arguments}
+    for p in op.spec.params:
+        usual = _USUAL.get(p.name)
+        own[p.name] = [f"{p.name} : {p.describe()}", *([f"    {usual}"] if usual else [])]
+    own |= _COMMON[value]
+    found: list[list[str]] = []
+    for entry in [*(given.get(name, entry) for name, entry in own.items()), *entries]:
+        if entry not in found:
+            found.append(entry)
+    return [line for entry in found for line in entry]
+
+
+#: Parameters that mean the same wherever MXNet has them.
+_USUAL = {
+    "num_args": "Number of inputs; a call need not give it.", "forward_stype": "Has no effect: results are dense.",
+    "lazy_update": "Of a row_sparse gradient, update the rows that it has alone.",
+    **dict.fromkeys(("cudnn_off", "cudnn_tune", "is_int", "workspace"), "Has no effect."),
+}  # fmt: skip
 _COMMON = {
-    "NDArray": ["out : NDArray, optional", "    Where the result is written."],
-    "Symbol": ["name : str, optional", "    Name of the resulting symbol.", "attr : dict of str to str, optional",
-               "    Attributes of its node."],
+    "NDArray": {"out": ["out : NDArray, optional", "    Where the result is written."]},
+    "Symbol": {"name": ["name : str, optional", "    Name of the resulting symbol."],
+               "attr": ["attr : dict of str to str, optional", "    Attributes of its node."]},
 }  # fmt: skip
 
 

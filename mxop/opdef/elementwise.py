@@ -85,18 +85,8 @@ class Elementwise(Operator):
 
     kind = "elementwise"
 
-    def __init__(
-        self,
-        function,
-        *,
-        broadcast=False,
-        out_dtype=None,
-        creates=False,
-        rule=None,
-        differentiable=True,
-        integers=(),
-        **options,
-    ):
+    def __init__(self, function, *, broadcast=False, out_dtype=None, creates=False, rule=None, differentiable=True, integers=(),
+                 **options):  # fmt: skip
         super().__init__(function, **options)
         self.broadcast = broadcast or creates
         self.creates = creates
@@ -425,13 +415,9 @@ class BackwardOperator(Elementwise):
     def __init__(self, forward: Elementwise):
         self.forward = forward
         super().__init__(
-            forward.function,
-            name=registry.BACKWARD + forward.name,
-            broadcast=forward.broadcast,
-            is_backward=True,
-            integers=forward.integers,
-            module=forward.module,
-        )
+            forward.function, name=registry.BACKWARD + forward.name, broadcast=forward.broadcast, is_backward=True,
+            integers=forward.integers, module=forward.module,
+        )  # fmt: skip
         self.variadic = True
         self.arguments = ("args",)
         self._rules: dict[Any, tuple[Formula, Backward]] = {}
@@ -580,7 +566,6 @@ def elementwise(function: Callable | None = None, /, *, override: bool = False, 
 
     Examples
     --------
-    >>> import mxop as mx
     >>> from mxop.op import elementwise
     >>> @elementwise
     ... def cube_plus(data, *, shift: float = 0.0):

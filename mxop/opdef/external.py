@@ -124,16 +124,8 @@ class External(Operator):
     clears = True
     clears_gradients = True
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        doc: str = "",
-        arguments: Sequence[str] = (),
-        params: Sequence[Param] = (),
-        open_params: bool = False,
-        **options: Any,
-    ):
+    def __init__(self, name: str, *, doc: str = "", arguments: Sequence[str] = (), params: Sequence[Param] = (),
+                 open_params: bool = False, **options: Any):  # fmt: skip
         options.setdefault("module", type(self).__module__)
         super().__init__(None, name=name, arguments=arguments, **options)
         self._doc = doc

@@ -117,15 +117,8 @@ class Kernel(Operator):
 
     kind = "kernel"
 
-    def __init__(
-        self,
-        function: Callable,
-        *,
-        strided: bool = False,
-        adds: bool = False,
-        at_once: Callable | None = None,
-        **options: Any,
-    ):
+    def __init__(self, function: Callable, *, strided: bool = False, adds: bool = False, at_once: Callable | None = None,
+                 **options: Any):  # fmt: skip
         super().__init__(function, **options)
         self.strided, self.adds, self.at_once = strided, adds, at_once
         self.clears = not self.module.startswith("mxop.")
@@ -183,14 +176,8 @@ class Kernel(Operator):
         self.changed()
         return rule
 
-    def cpu(
-        self,
-        run: Callable | None = None,
-        *,
-        prepared: bool = False,
-        backend: str | None = None,
-        when: Callable | None = None,
-    ) -> Callable:
+    def cpu(self, run: Callable | None = None, *, prepared: bool = False, backend: str | None = None,
+            when: Callable | None = None) -> Callable:  # fmt: skip
         """Decorate a CPU implementation ``run(inputs, outputs, **params)``.
 
         It may also be a C function: its address, a ctypes function, or a capsule; ``mxop/kernel.h`` declares its signature.
@@ -373,13 +360,11 @@ def kernel(function: Callable | None = None, /, *, override: bool = False, **opt
     strided : bool, default False
         Whether ``cpu`` and ``gpu`` functions accept inputs of any strides; others get contiguous copies.
     aux : tuple of str
-        Inputs that the function itself writes; prefer `writes`.
-        Inputs that the function writes by itself; `writes` is better.
+        Inputs that the function itself writes; prefer `writes`. Inputs that the function writes by itself; `writes` is better.
     {common}
 
     Examples
     --------
-    >>> import mxop as mx
     >>> from mxop.op import kernel
     >>> @kernel
     ... def sorted_rows(data):

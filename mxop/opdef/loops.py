@@ -116,7 +116,6 @@ def loops(function: Callable | None = None, /, *, override: bool = False, **opti
 
     Examples
     --------
-    >>> import mxop as mx
     >>> from mxop.op import loops
     >>> @loops
     ... def running_product(data, *, start: float = 1.0):

@@ -27,14 +27,9 @@ class WithOperands(Elementwise):
     def __init__(self, inner: Elementwise, names: tuple[str, ...]):
         self.inner, self.names = inner, names
         super().__init__(
-            inner.function,
-            name=f"{inner.name}_with_{'_'.join(names)}",
-            broadcast=True,
-            creates=inner.creates,
-            rule=None if inner.rule is None else self._rule_of_inner,
-            differentiable=inner.differentiable,
-            module=inner.module,
-        )
+            inner.function, name=f"{inner.name}_with_{'_'.join(names)}", broadcast=True, creates=inner.creates,
+            rule=None if inner.rule is None else self._rule_of_inner, differentiable=inner.differentiable, module=inner.module,
+        )  # fmt: skip
         self.arguments = (*inner.arguments, *names)
 
     @cached_property
@@ -104,6 +99,3 @@ def may_be_operands(op: Elementwise, attrs: Attrs, n_inputs: int, types: Sequenc
         return ()
     exponents = {leaf for n in walk(formula.roots) if n.label == "pow" for leaf in leaves(n.args)}
     return tuple(p for p in formula.params if param(p, op.spec.by_name[p].real) not in exponents)
-
-
-__all__ = ["WithOperands", "may_be_operands", "with_operands"]

@@ -179,32 +179,16 @@ class Operator:
     sized_by: Callable | None = None  # a rule for shapes that depend on values: see Kernel.size
     bodies: tuple = ()  # the graphs that a control flow operator runs
 
-    def __init__(
-        self,
-        function: Callable | None,
-        *,
-        name: str | None = None,
-        arguments: Sequence[str] | None = None,
-        aliases: Sequence[str] = (),
-        extra_params: Sequence[Param] = (),
-        num_outputs: int | Callable[..., int] = 1,
-        visible_outputs: int | Callable[..., int] | None = None,
-        output_names: Sequence[str] | Callable[..., Sequence[str]] = (),
-        active_inputs: Callable[..., Sequence[str]] | None = None,
-        writes: Mapping[str, int] | Callable[..., Mapping[str, int]] | None = None,
-        random: bool = False,
-        aux: Sequence[str] = (),
-        num_args_param: str | None = None,
-        is_backward: bool = False,
-        shape_only: Sequence[int] | slice = (),
-        param_order: Sequence[str] = (),
-        stem: str = "arg",
-        by_keyword: Sequence[str] = (),
-        absent_heads: bool = False,
-        made_again: bool = False,
-        zero_is_unknown: Sequence[str] = (),
-        module: str | None = None,
-    ):
+    def __init__(self, function: Callable | None, *, name: str | None = None, arguments: Sequence[str] | None = None,
+                 aliases: Sequence[str] = (), extra_params: Sequence[Param] = (), num_outputs: int | Callable[..., int] = 1,
+                 visible_outputs: int | Callable[..., int] | None = None,
+                 output_names: Sequence[str] | Callable[..., Sequence[str]] = (),
+                 active_inputs: Callable[..., Sequence[str]] | None = None,
+                 writes: Mapping[str, int] | Callable[..., Mapping[str, int]] | None = None, random: bool = False,
+                 aux: Sequence[str] = (), num_args_param: str | None = None, is_backward: bool = False,
+                 shape_only: Sequence[int] | slice = (), param_order: Sequence[str] = (), stem: str = "arg",
+                 by_keyword: Sequence[str] = (), absent_heads: bool = False, made_again: bool = False,
+                 zero_is_unknown: Sequence[str] = (), module: str | None = None):  # fmt: skip
         self.function: Any = function  # None for operators that are not made of one
         if arguments is None:
             _checked(function, name, active_inputs is not None)

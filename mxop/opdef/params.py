@@ -292,18 +292,11 @@ def _parse_choice(choices: tuple) -> Callable[[Any], Any]:
 
 
 _PARSERS: dict[Any, tuple[str, Callable[[Any], Any]]] = {
-    float: ("float", _parse_real),
-    Scalar: ("double", _parse_float),
-    Bound: ("float", _parse_float),
-    int: ("int", _parse_int),
-    bool: ("boolean", _parse_bool),
-    str: ("string", _parse_str),
-    Shape: ("Shape(tuple)", parse_shape),
-    tuple: ("Shape(tuple)", parse_shape),
-    Floats: ("tuple of <float>", _parse_floats),
-    DType: ("dtype", _parse_dtype),
-    AnyValue: ("object", _parse_any),
-}
+    float: ("float", _parse_real), Scalar: ("double", _parse_float), Bound: ("float", _parse_float),
+    int: ("int", _parse_int), bool: ("boolean", _parse_bool), str: ("string", _parse_str),
+    Shape: ("Shape(tuple)", parse_shape), tuple: ("Shape(tuple)", parse_shape),
+    Floats: ("tuple of <float>", _parse_floats), DType: ("dtype", _parse_dtype), AnyValue: ("object", _parse_any),
+}  # fmt: skip
 
 
 #: Kinds of parameters that are a single number.

@@ -205,7 +205,6 @@ def reduction(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> from mxop.op import F, reduction
     >>> @reduction("add")
     ... def sum_of_cubes(data):

@@ -297,31 +297,13 @@ class SymbolicNumber:
     """
 
     __slots__ = (
-        "_compute",
-        "count",
-        "factors",
-        "integral",
-        "minimum",
-        "names",
-        "parts",
-        "sum",
-        "text",
-        "trace",
-        "value",
+        "_compute", "count", "factors", "integral", "minimum", "names", "parts", "sum", "text", "trace", "value",
         "written",
-    )
+    )  # fmt: skip
 
-    def __init__(
-        self,
-        trace: Trace,
-        text: str,
-        value: Any,
-        written: str = "",
-        parts: tuple[SymbolicNumber, ...] = (),
-        integral: bool = False,
-        minimum: int | None = None,
-        sum_: tuple[SymbolicNumber | None, int] = (None, 0),
-    ):
+    def __init__(self, trace: Trace, text: str, value: Any, written: str = "", parts: tuple[SymbolicNumber, ...] = (),
+                 integral: bool = False, minimum: int | None = None,
+                 sum_: tuple[SymbolicNumber | None, int] = (None, 0)):  # fmt: skip
         self.trace, self.text, self.value, self.written, self.parts = trace, text, value, written, parts
         self.integral, self.minimum, self.sum = integral, minimum, sum_
         self.names = frozenset().union(*[n.names for n in parts]) if parts else frozenset([text])
@@ -518,9 +500,3 @@ def numbers_of(op: Any, attrs: Any) -> dict[str, float]:
     """
     found = {name: attrs[name] for name in op.spec.numbers}
     return {name: v for name, v in found.items() if v is not None and math.isfinite(v)}
-
-
-__all__ = [
-    "Completions", "Guards", "Part", "SymbolicNumber", "Trace", "completed", "computed", "concrete", "is_concrete",
-    "is_symbolic", "leaf_of", "no_new_guards", "numbers_of",
-]  # fmt: skip

@@ -51,9 +51,8 @@ class Custom:
     func_type : {'hybrid', 'akg', 'pyfunc', 'aot'}
         ``'akg'`` is another name of ``'hybrid'``.
     bprop : callable, optional
-        ``bprop(*inputs, out, dout)`` returns the tuple of the gradients of the inputs. It may use any operator, so it
-        can be differentiated again. With several outputs, `out` and `dout` are tuples. Attributes stand between inputs
-        and `out`.
+        ``bprop(*inputs, out, dout)`` returns the tuple of the gradients of the inputs. It may use any operator, so it can be
+        differentiated again. With several outputs, `out` and `dout` are tuples. Attributes stand between inputs and `out`.
     reg_info : dict, str, CustomRegOp, or list of those, optional
         What the operator supports, see :class:`mxop.operator.CustomRegOp`; instead of what
         :func:`mxop.operator.custom_info_register` bound to `func`.
@@ -67,7 +66,6 @@ class Custom:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> double = mx.operator.Custom(lambda x: 2 * x, lambda s: s, lambda t: t, func_type="pyfunc",
     ...                             bprop=lambda x, out, dout: (2 * dout,))
     >>> x = mx.nd.array([1, 2, 3])
@@ -79,15 +77,8 @@ class Custom:
     ([2.0, 4.0, 6.0], [2.0, 2.0, 2.0])
     """
 
-    def __init__(
-        self,
-        func: Callable | str,
-        out_shape: Any = None,
-        out_dtype: Any = None,
-        func_type: str = "hybrid",
-        bprop: Callable | None = None,
-        reg_info: Any = None,
-    ):
+    def __init__(self, func: Callable | str, out_shape: Any = None, out_dtype: Any = None, func_type: str = "hybrid",
+                 bprop: Callable | None = None, reg_info: Any = None):  # fmt: skip
         if func_type in _REFUSED:
             raise DeviceError(f"Custom: func_type={func_type!r} is not supported: {_REFUSED[func_type]}")
         if func_type not in FUNC_TYPES:

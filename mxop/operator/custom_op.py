@@ -33,7 +33,6 @@ class CustomOp:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> class Square(mx.operator.CustomOp):
     ...     def forward(self, is_train, req, in_data, out_data, aux):
     ...         self.assign(out_data[0], req[0], in_data[0] * in_data[0])
@@ -141,7 +140,6 @@ def register(reg_name: str) -> Callable[[type], type]:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> @mx.operator.register("doc_identity")
     ... class IdentityProp(mx.operator.CustomOpProp):
     ...     pass

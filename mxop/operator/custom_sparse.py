@@ -97,12 +97,8 @@ class _OfCall:
         n = len(about.arguments)
         of_inputs = [x.stype for x in self.given]
         lists = [
-            ["default"] * len(heads),
-            of_inputs[:n],
-            [x.stype for x in self.outputs],
-            ["default"] * n,
-            of_inputs[n:],
-        ]
+            ["default"] * len(heads), of_inputs[:n], [x.stype for x in self.outputs], ["default"] * n, of_inputs[n:],
+        ]  # fmt: skip
         of_heads, _, _, of_grads, _ = _storage(about, "infer_storage_type_backward", lists, *lists)
         wanted = self.wanted[:n]
         grads = [nothing(s, x.shape, x.dtype, x.context) for s, x in zip(of_grads, self.given[:n], strict=True)]

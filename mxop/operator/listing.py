@@ -22,7 +22,6 @@ def get_all_registered_operators() -> list[str]:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> "Custom" in mx.operator.get_all_registered_operators()
     True
     """
@@ -34,7 +33,6 @@ def get_all_registered_operators_grouped() -> dict[str, list[str]]:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.operator.get_all_registered_operators_grouped()["elemwise_add"][:2]
     ['elemwise_add', '_Plus']
     """
@@ -52,7 +50,6 @@ def get_operator_arguments(op_name: str) -> OperatorArguments:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.operator.get_operator_arguments("quadratic").names
     ['data', 'a', 'b', 'c']
     """

@@ -81,7 +81,6 @@ class NumpyOp(PythonOp):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> class Square(mx.operator.NumpyOp):
     ...     def forward(self, in_data, out_data):
     ...         out_data[0][:] = in_data[0] ** 2
@@ -156,6 +155,3 @@ def _prop_of(op: PythonOp) -> type[CustomOpProp]:
 
     Prop.__name__ = type(op).__name__
     return Prop
-
-
-__all__ = ["NDArrayOp", "NumpyOp", "PythonOp"]

@@ -109,14 +109,8 @@ class CustomRegOp:
         self._outputs.append(_port("output", index, name, param_type, extra))
         return self
 
-    def attr(
-        self,
-        name: str | None = None,
-        param_type: str | None = None,
-        value_type: str | None = None,
-        default_value: Any = None,
-        **extra: Any,
-    ) -> CustomRegOp:
+    def attr(self, name: str | None = None, param_type: str | None = None, value_type: str | None = None,
+             default_value: Any = None, **extra: Any) -> CustomRegOp:  # fmt: skip
         """Add an attribute.
 
         Parameters
@@ -160,14 +154,10 @@ class CustomRegOp:
     def get_op_info(self) -> dict[str, Any]:
         """Return the info as a dict."""
         return {
-            "op_name": self.op_name,
-            "inputs": [dict(i) for i in self._inputs],
-            "outputs": [dict(o) for o in self._outputs],
-            "attr": [dict(a) for a in self._attrs],
-            "fusion_type": self._fusion_type,
-            "dtype_format": list(self._combinations),
+            "op_name": self.op_name, "inputs": [dict(i) for i in self._inputs], "outputs": [dict(o) for o in self._outputs],
+            "attr": [dict(a) for a in self._attrs], "fusion_type": self._fusion_type, "dtype_format": list(self._combinations),
             "target": self._target,
-        }
+        }  # fmt: skip
 
 
 def _is(kind: type, what: str, value: Any) -> Any:

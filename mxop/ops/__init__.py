@@ -1,48 +1,12 @@
 """Every operator, one declarative entry each, one file a family.
 
-The import order is the order of the documentation; entries find each other through the registry.
+The import order is the order of the documentation; entries find each other through the registry.  Examples assume
+``import mxop as mx``.
 """
 
-from . import (  # noqa: F401
-    attention,
-    binary,
-    convert,
-    convolution,
-    convolved,
-    counting,
-    create,
-    ctc,
-    density,
-    gather,
-    hawkes,
-    indexing,
-    join,
-    layout,
-    linalg,
-    loss,
-    many_updates,
-    math,
-    matrix,
-    nn,
-    norm,
-    optimizer,
-    order,
-    orthogonal,
-    pooling,
-    positions,
-    quantize,
-    quantized,
-    random,
-    reduce,
-    replace,
-    resize,
-    rnn,
-    sample,
-    sequence,
-    shape,
-    slicing,
-    spectrum,
-    storage,
-    triangles,
-    windows,
-)
+from . import (  # noqa: F401, I001
+    attention, binary, convert, convolution, convolved, counting, create, ctc, density, gather, hawkes, indexing, join,
+    layout, linalg, loss, many_updates, math, matrix, nn, norm, optimizer, order, orthogonal, pooling, positions,
+    quantize, quantized, random, reduce, replace, resize, rnn, sample, sequence, shape, slicing, spectrum, storage,
+    triangles, windows,
+)  # fmt: skip

@@ -2,6 +2,7 @@
 
 from functools import lru_cache
 from importlib import import_module
+from math import prod as size_of
 from typing import Annotated
 
 from ..opdef import Attrs, Range, infer
@@ -14,12 +15,12 @@ Count = Annotated[int, Range(1)]
 
 
 def both_ways(op, forward, backward=None):
-    """Let a kernel of one output complete shapes in both directions.
+    """Let a kernel or composite of one output complete shapes in both directions.
 
     Parameters
     ----------
-    op : Kernel
-        It still needs a shape or view rule for calls whose inputs are known.
+    op : Kernel or Composite
+        A kernel still needs a shape or view rule for calls whose inputs are known.
     forward : callable
         ``forward(*input_shapes, **params)`` returns the output's shape as far as it follows; dimensions may be None.
     backward : callable, optional
@@ -41,8 +42,9 @@ def both_ways(op, forward, backward=None):
 
 
 def equal_shapes(op):
-    """Let a kernel's first input and its output have one shape, known in both directions."""
-    op.shape(lambda shape, /, *others, **params: shape)
+    """Let the first input of a kernel or composite and its output have one shape, known in both directions."""
+    if op.kind == "kernel":
+        op.shape(lambda shape, /, *others, **params: shape)
     both_ways(op, lambda shape, /, *others, **params: shape, lambda out, *ins, **params: out)
 
 
@@ -132,14 +134,6 @@ def element(number, dtype, who):
     found = np.asarray(number)
     dtypes.check_numbers(found, dtypes.code_of(dtype), f"operator {who}")
     return np.asarray(int(number) if found.dtype.kind == "f" and dtype.kind in "iu" else found).astype(dtype)[()]
-
-
-def size_of(shape):
-    """Return the number of elements."""
-    size = 1
-    for d in shape:
-        size *= d
-    return size
 
 
 def along(shape, axis):

@@ -1,7 +1,6 @@
 """Attention of several heads, on projections that lie interleaved in one array.
 
-All are products of stacks of matrices on views, so their gradients are right at every order.  Examples assume
-``import mxop as mx``.
+All are products of stacks of matrices on views, so their gradients are right at every order.
 """
 
 from typing import Annotated
@@ -61,7 +60,6 @@ def selfatt_qk(F, queries_keys_values, *, heads: _Heads):
     ----------
     queries_keys_values : NDArray or Symbol
         ``(steps, batch, heads * 3 * size)``: for each head its queries, keys and values, one after the other.
-    heads : int
 
     Returns
     -------
@@ -92,7 +90,6 @@ def selfatt_valatt(F, queries_keys_values, attention, *, heads: _Heads):
         As ``interleaved_matmul_selfatt_qk`` takes it.
     attention : NDArray or Symbol
         ``(batch * heads, steps, steps)``.
-    heads : int
 
     Returns
     -------
@@ -123,7 +120,6 @@ def encdec_qk(F, queries, keys_values, *, heads: _Heads):
         ``(steps, batch, heads * size)``.
     keys_values : NDArray or Symbol
         ``(other steps, batch, heads * 2 * size)``: for each head its keys, then its values.
-    heads : int
 
     Returns
     -------
@@ -154,7 +150,6 @@ def encdec_valatt(F, keys_values, attention, *, heads: _Heads):
         ``(other steps, batch, heads * 2 * size)``: for each head its keys, then its values.
     attention : NDArray or Symbol
         ``(batch * heads, steps, other steps)``.
-    heads : int
 
     Returns
     -------

@@ -2,7 +2,7 @@
 
 A formula is written once, as a row of :data:`TABLE`; from a row come up to four operators, say ``elemwise_sub``,
 ``broadcast_sub``, ``_minus_scalar`` and ``_rminus_scalar``.  To add a function of two operands, add a row, and its
-record to ``mxop/records/binary.py``.  Examples assume ``import mxop as mx``.
+record to ``mxop/records/binary.py``.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,13 @@ class Row:
     rscalar: str = ""
 
 
-_ONE_OR_ZERO = "1 where {} holds, otherwise 0, in the type of the operands; the gradient is zero"
+def _truth(name: str, formula: Callable, text: str, example: str) -> Row:
+    """Return the row of a function that is true or not."""
+    old = "_".join(word.capitalize() for word in name.split("_"))
+    summary = "1 where {} holds, otherwise 0, in the type of the operands; the gradient is zero"
+    return Row(formula, summary, text, example, "", f"_{name} _{old}", f"broadcast_{name}",
+               f"_{name}_scalar _{old.replace('_', '')}Scalar")  # fmt: skip
+
 
 TABLE = (
     # ---- arithmetic --------------------------------------------------------------------------------------------------
@@ -118,62 +124,12 @@ TABLE = (
         broadcast="broadcast_hypot",
         scalar="_hypot_scalar _HypotScalar _npi_hypot_scalar",
     ),
-    # ---- comparison --------------------------------------------------------------------------------------------------
-    Row(
-        F.eq, _ONE_OR_ZERO, "{0} == {1}", "[0. 1. 0.]",
-        elemwise="_equal _Equal",
-        broadcast="broadcast_equal",
-        scalar="_equal_scalar _EqualScalar",
-    ),
-    Row(
-        F.ne, _ONE_OR_ZERO, "{0} != {1}", "[1. 0. 1.]",
-        elemwise="_not_equal _Not_Equal",
-        broadcast="broadcast_not_equal",
-        scalar="_not_equal_scalar _NotEqualScalar",
-    ),
-    Row(
-        F.gt, _ONE_OR_ZERO, "{0} > {1}", "[0. 0. 1.]",
-        elemwise="_greater _Greater",
-        broadcast="broadcast_greater",
-        scalar="_greater_scalar _GreaterScalar",
-    ),
-    Row(
-        F.ge, _ONE_OR_ZERO, "{0} >= {1}", "[0. 1. 1.]",
-        elemwise="_greater_equal _Greater_Equal",
-        broadcast="broadcast_greater_equal",
-        scalar="_greater_equal_scalar _GreaterEqualScalar",
-    ),
-    Row(
-        F.lt, _ONE_OR_ZERO, "{0} < {1}", "[1. 0. 0.]",
-        elemwise="_lesser _Lesser",
-        broadcast="broadcast_lesser",
-        scalar="_lesser_scalar _LesserScalar",
-    ),
-    Row(
-        F.le, _ONE_OR_ZERO, "{0} <= {1}", "[1. 1. 0.]",
-        elemwise="_lesser_equal _Lesser_Equal",
-        broadcast="broadcast_lesser_equal",
-        scalar="_lesser_equal_scalar _LesserEqualScalar",
-    ),
-    # ---- logic: whatever is not zero is true -------------------------------------------------------------------------
-    Row(
-        F.land, _ONE_OR_ZERO, "{0} and {1}", "[1. 1. 1.]",
-        elemwise="_logical_and _Logical_And",
-        broadcast="broadcast_logical_and",
-        scalar="_logical_and_scalar _LogicalAndScalar",
-    ),
-    Row(
-        F.lor, _ONE_OR_ZERO, "{0} or {1}", "[1. 1. 1.]",
-        elemwise="_logical_or _Logical_Or",
-        broadcast="broadcast_logical_or",
-        scalar="_logical_or_scalar _LogicalOrScalar",
-    ),
-    Row(
-        F.lxor, _ONE_OR_ZERO, "either {0} or {1}", "[0. 0. 0.]",
-        elemwise="_logical_xor _Logical_Xor",
-        broadcast="broadcast_logical_xor",
-        scalar="_logical_xor_scalar _LogicalXorScalar",
-    ),
+    # ---- comparison, and logic: whatever is not zero is true ---------------------------------------------------------
+    _truth("equal", F.eq, "{0} == {1}", "[0. 1. 0.]"), _truth("not_equal", F.ne, "{0} != {1}", "[1. 0. 1.]"),
+    _truth("greater", F.gt, "{0} > {1}", "[0. 0. 1.]"), _truth("greater_equal", F.ge, "{0} >= {1}", "[0. 1. 1.]"),
+    _truth("lesser", F.lt, "{0} < {1}", "[1. 0. 0.]"), _truth("lesser_equal", F.le, "{0} <= {1}", "[1. 1. 0.]"),
+    _truth("logical_and", F.land, "{0} and {1}", "[1. 1. 1.]"), _truth("logical_or", F.lor, "{0} or {1}", "[1. 1. 1.]"),
+    _truth("logical_xor", F.lxor, "either {0} or {1}", "[0. 0. 0.]"),
 )  # fmt: skip
 
 
@@ -202,7 +158,7 @@ def _of_number_and_array(formula: Callable) -> Callable:
 
 _SAME_SHAPE = "Both arrays have one shape; ``{broadcast}`` takes others."
 _BROADCAST = "Arrays broadcast as in NumPy: axes count from the last, and an axis of size 1 (or none) is repeated."
-_NUMBER = "`scalar` is converted to the type of `data` first, so integers stay integers; `is_int` has no effect."
+_NUMBER = "`scalar` is converted to the type of `data` first, so integers stay integers."
 
 #: Of each form: how its function is made, operands in the text, what its documentation adds, an example's arguments.
 _FORMS = {

@@ -1,7 +1,4 @@
-"""Copies and conversions: what changes the element type, or the gradient, but not the value; and rounding.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Copies and conversions: what changes the element type, or the gradient, but not the value; and rounding."""
 
 from ..opdef import DType, F, Scalar, elementwise, infer, kernel
 from ..support import dtypes

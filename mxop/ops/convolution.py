@@ -1,7 +1,4 @@
-"""Convolution and its transpose, in every layout, with a bias.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Convolution and its transpose, in every layout, with a bias."""
 
 from typing import Literal
 
@@ -86,11 +83,8 @@ def Convolution(
         Channels of the result.
     num_group : int
         Groups, of equally many channels and filters each, that have nothing to do with each other.
-    no_bias : bool
     layout : {'NCW', 'NCHW', 'NCDHW', 'NHWC', 'NDHWC'}, optional
         Order of the dimensions; channels are the second one by default.
-    workspace, cudnn_tune, cudnn_off
-        Taken for MXNet's sake.
 
     Returns
     -------
@@ -157,9 +151,6 @@ def Deconvolution(
         What is added at the end of the result, less than the stride.
     target_shape : tuple of int, optional
         Sizes of the result, in the place of `pad` and `adj`: what is too much is cut off on both sides.
-    no_bias : bool
-    workspace, cudnn_tune, cudnn_off
-        Taken for MXNet's sake.
 
     Returns
     -------

@@ -2,7 +2,6 @@
 
 The three operators are linear in both inputs, and are each other's gradients.  Products read windows from the images: there is
 no other memory for them.
-Examples assume ``import mxop as mx``.
 """
 
 from itertools import product as combinations
@@ -38,17 +37,8 @@ def convolved(
 
 
 @kernel(name="_convolved_data")
-def convolved_data(
-    head,
-    weight,
-    *,
-    kernel: Shape,
-    stride: Shape = (),
-    dilate: Shape = (),
-    pad: Shape = (),
-    num_group: Count = 1,
-    size: Shape,
-):
+def convolved_data(head, weight, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (),
+                   num_group: Count = 1, size: Shape):  # fmt: skip
     """Add up filters in images of a size, each multiplied by an element of `head`: the gradient of the data of ``_convolved``.
 
     >>> head, w = mx.nd.array([[[1, 2]]]), mx.nd.array([[[1, 10]]])

@@ -1,7 +1,4 @@
-"""Counts and comparisons of whole arrays: histograms, and whether two arrays are close.  Their gradients are zero.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Counts and comparisons of whole arrays: histograms, and whether two arrays are close.  Their gradients are zero."""
 
 import math
 
@@ -23,12 +20,10 @@ def histogram(data, bins, *, bin_cnt: int | None = None, range: Floats | None = 
 
     Parameters
     ----------
-    data : NDArray or Symbol
     bins : NDArray or Symbol
         The edges of the bins, from the least to the largest; only without `bin_cnt`.
     bin_cnt : int, optional
         How many bins, equally wide, there are between the limits `range`.
-    range : tuple of (float, float), optional
 
     Returns
     -------
@@ -131,7 +126,6 @@ def allclose(F, a, b, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool
     ----------
     a, b : NDArray or Symbol
         Of one shape.
-    rtol, atol : float
     equal_nan : bool
         Whether NaN are close to each other.
 

@@ -1,7 +1,4 @@
-"""Arrays made from nothing but parameters, and arrays made like another.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Arrays made from nothing but parameters, and arrays made like another."""
 
 import math
 from functools import lru_cache
@@ -132,23 +129,14 @@ def ones_like(data):
 
 # ---- ranges ---------------------------------------------------------------------------------------------------------
 @kernel(name="_arange")
-def arange(
-    *,
-    start: Scalar,
-    stop: Scalar | None = None,
-    step: Scalar = 1.0,
-    repeat: int = 1,
-    infer_range: bool = False,
-    ctx: str = "",
-    dtype: DType = dtypes.FLOAT32,
-):
+def arange(*, start: Scalar, stop: Scalar | None = None, step: Scalar = 1.0, repeat: int = 1, infer_range: bool = False,
+           ctx: str = "", dtype: DType = dtypes.FLOAT32):  # fmt: skip
     """Make evenly spaced numbers, as ``mx.nd.arange`` does.
 
     Parameters
     ----------
     start, stop : float
         The interval, without its end; ``0, start`` when `stop` is not given.
-    step : float
     repeat : int
         How often each number stands in the result.
     infer_range : bool
@@ -251,15 +239,8 @@ def _(xp, inputs, outputs, *, start, step, repeat, **params):
 
 
 @kernel(name="_linspace", aliases=("_npi_linspace",))
-def linspace(
-    *,
-    start: float,
-    stop: float | None = None,
-    num: int = 50,
-    endpoint: bool = True,
-    ctx: str = "",
-    dtype: DType = dtypes.FLOAT32,
-):
+def linspace(*, start: float, stop: float | None = None, num: int = 50, endpoint: bool = True, ctx: str = "",
+             dtype: DType = dtypes.FLOAT32):  # fmt: skip
     """Make `num` numbers from `start` to `stop`, with or without the end; ``mx.nd.linspace`` calls it.
 
     >>> mx.nd._internal._linspace(start=0, stop=1, num=3).asnumpy().tolist()

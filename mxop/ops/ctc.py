@@ -1,7 +1,7 @@
 """Connectionist temporal classification: the loss of sequences whose labels are not aligned with their steps.
 
 A loop over the steps adds up, in logarithms, the probabilities of all ways to write the labels; its gradient, of every order,
-follows.  Examples assume ``import mxop as mx``.
+follows.
 """
 
 import math
@@ -66,10 +66,7 @@ def _(xp, inputs, outputs, *, by_length, blank_last):
 
 
 # ---- sums of probabilities ---------------------------------------------------------------------------------------------
-@elementwise(
-    name="_log_add",
-    rule=lambda g, a, b, c, out: (g * F.exp(a - out), g * F.exp(b - out), g * F.exp(c - out)),
-)
+@elementwise(name="_log_add", rule=lambda g, a, b, c, out: (g * F.exp(a - out), g * F.exp(b - out), g * F.exp(c - out)))
 def log_add(a, b, c):
     """Logarithm of the sum of three numbers whose logarithms are given."""
     top = F.maximum(F.maximum(a, b), c)
@@ -100,23 +97,11 @@ def _inputs(*, use_data_lengths, use_label_lengths, **params):
 
 
 @composite(
-    aliases=("_contrib_CTCLoss", "_contrib_ctc_loss", "ctc_loss"),
-    num_outputs=2,
-    visible_outputs=1,
-    output_names=("output0", "output1"),
-    active_inputs=_inputs,
-)
-def CTCLoss(
-    F,
-    data,
-    label,
-    data_lengths=None,
-    label_lengths=None,
-    *,
-    use_data_lengths: bool = False,
-    use_label_lengths: bool = False,
-    blank_label: Literal["first", "last"] = "first",
-):
+    aliases=("_contrib_CTCLoss", "_contrib_ctc_loss", "ctc_loss"), num_outputs=2, visible_outputs=1,
+    output_names=("output0", "output1"), active_inputs=_inputs,
+)  # fmt: skip
+def CTCLoss(F, data, label, data_lengths=None, label_lengths=None, *, use_data_lengths: bool = False,
+            use_label_lengths: bool = False, blank_label: Literal["first", "last"] = "first"):  # fmt: skip
     """Loss of connectionist temporal classification: minus the logarithm of the probability of the labels.
 
     The softmax over the classes is part of it.  Where the labels do not fit into the steps, the loss is 0.
@@ -131,7 +116,6 @@ def CTCLoss(
         Only with `use_data_lengths`: how many steps each sequence has, ``(batch,)``.
     label_lengths : NDArray or Symbol
         Only with `use_label_lengths`: how many labels, ``(batch,)``.  Without it labels end at the first padding.
-    use_data_lengths, use_label_lengths : bool
     blank_label : {'first', 'last'}
         The class that stands for no label: 0, which is the padding, too; or the last one, and the padding is -1.
 

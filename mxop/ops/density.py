@@ -4,11 +4,13 @@
 """
 
 import math
+from inspect import signature
 
 from ..opdef import F, composite, elementwise, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpTypeError, OpValueError
 from ..support.shape_mode import numpy_shape
+from ._shared import equal_shapes
 from .shape import reshaping
 
 
@@ -112,29 +114,30 @@ def generalized_negative_binomial_density(sample, mu, alpha, *, is_log: bool = F
 
 
 # ---- operators ------------------------------------------------------------------------------------------------------------
-def _density(F, name, sample, *parameters, is_log):
-    spread = [F._spread_like(p, sample, of=f"_random_pdf_{name}") for p in parameters]
-    return getattr(F, f"_{name}_density")(sample, *spread, is_log=is_log)
+def _density(declared):
+    """Make an operator of a function without a body: its arguments are samples and the parameters of a distribution."""
+    name = f"_{declared.__name__}"
+    formula = name.replace("random_pdf_", "") + "_density"
+    whole = "poisson" in name or "binomial" in name  # the samples are whole numbers, without a gradient
+
+    def density(F, sample, *parameters, is_log: bool = False):
+        spread = [F._spread_like(p, sample, of=name) for p in parameters]
+        return getattr(F, formula)(F.BlockGrad(sample) if whole else sample, *spread, is_log=is_log)
+
+    density.__doc__ = declared.__doc__
+    op = composite(density, name=name, aliases=(declared.__name__,), arguments=("F", *signature(declared).parameters))
+    equal_shapes(op)
+    return op
 
 
-def _of_each_sample(op):
-    """State that an operator has a number for each element of the sample, in both directions."""
-
-    @op.infer
-    def _(ins, outs, **params):
-        done = infer.same_shape(op.name, ("sample", "output"), [ins[0], *outs])
-        return [done[0], *ins[1:]], done[1:]
-
-
-@composite(name="_random_pdf_uniform", aliases=("random_pdf_uniform",))
-def random_pdf_uniform(F, sample, low, high, *, is_log: bool = False):
+@_density
+def random_pdf_uniform(sample, low, high):
     """Density of uniform distributions between `low` and `high`, in which the samples are taken to lie.
 
     Parameters
     ----------
     sample : NDArray or Symbol
         Of the shape of the parameters and, after it, that of the samples of each.
-    low, high : NDArray or Symbol
     is_log : bool
         Return the logarithm.
 
@@ -142,89 +145,66 @@ def random_pdf_uniform(F, sample, low, high, *, is_log: bool = False):
     >>> mx.nd.random_pdf_uniform(sample, mx.nd.array([0, 0]), mx.nd.array([4, 10])).asnumpy()[:, 0].tolist()
     [0.25, 0.10000000149011612]
     """
-    return _density(F, "uniform", sample, low, high, is_log=is_log)
 
 
-@composite(name="_random_pdf_normal", aliases=("random_pdf_normal",))
-def random_pdf_normal(F, sample, mu, sigma, *, is_log: bool = False):
+@_density
+def random_pdf_normal(sample, mu, sigma):
     """Density of normal distributions of mean `mu` and standard deviation `sigma`.
-
-    The other parameters are those of ``random_pdf_uniform``.
 
     >>> print(mx.nd.random_pdf_normal(mx.nd.array([[0, 1]]), mx.nd.array([0]), mx.nd.array([1])).asnumpy().round(4))
     [[0.3989 0.242 ]]
     """
-    return _density(F, "normal", sample, mu, sigma, is_log=is_log)
 
 
-@composite(name="_random_pdf_gamma", aliases=("random_pdf_gamma",))
-def random_pdf_gamma(F, sample, alpha, beta, *, is_log: bool = False):
+@_density
+def random_pdf_gamma(sample, alpha, beta):
     """Density of gamma distributions of shape `alpha` and rate `beta`.
 
-    As in MXNet, `beta` is one over what ``sample_gamma`` calls so.  The other parameters are those of
-    ``random_pdf_uniform``.
+    As in MXNet, `beta` is one over what ``sample_gamma`` calls so.
 
     >>> print(mx.nd.random_pdf_gamma(mx.nd.array([[1, 2]]), mx.nd.array([2]), mx.nd.array([1])).asnumpy().round(4))
     [[0.3679 0.2707]]
     """
-    return _density(F, "gamma", sample, alpha, beta, is_log=is_log)
 
 
-@composite(name="_random_pdf_exponential", aliases=("random_pdf_exponential",))
-def random_pdf_exponential(F, sample, lam, *, is_log: bool = False):
+@_density
+def random_pdf_exponential(sample, lam):
     """Density of exponential distributions of rate `lam`.
-
-    The other parameters are those of ``random_pdf_uniform``.
 
     >>> print(mx.nd.random_pdf_exponential(mx.nd.array([[0, 1]]), mx.nd.array([2])).asnumpy().round(4))
     [[2.     0.2707]]
     """
-    return _density(F, "exponential", sample, lam, is_log=is_log)
 
 
-@composite(name="_random_pdf_poisson", aliases=("random_pdf_poisson",))
-def random_pdf_poisson(F, sample, lam, *, is_log: bool = False):
+@_density
+def random_pdf_poisson(sample, lam):
     """Probability of whole numbers under Poisson distributions of mean `lam`; the gradient of `sample` is zero.
-
-    The other parameters are those of ``random_pdf_uniform``.
 
     >>> print(mx.nd.random_pdf_poisson(mx.nd.array([[0, 2]]), mx.nd.array([2])).asnumpy().round(4))
     [[0.1353 0.2707]]
     """
-    return _density(F, "poisson", F.BlockGrad(sample), lam, is_log=is_log)
 
 
-@composite(name="_random_pdf_negative_binomial", aliases=("random_pdf_negative_binomial",))
-def random_pdf_negative_binomial(F, sample, k, p, *, is_log: bool = False):
+@_density
+def random_pdf_negative_binomial(sample, k, p):
     """Probability that so many trials of probability `p` fail before `k` succeed; the gradient of `sample` is zero.
-
-    The other parameters are those of ``random_pdf_uniform``.
 
     >>> sample = mx.nd.array([[0, 1]])
     >>> mx.nd.random_pdf_negative_binomial(sample, mx.nd.array([1]), mx.nd.array([0.5])).asnumpy().round(4).tolist()
     [[0.5, 0.25]]
     """
-    return _density(F, "negative_binomial", F.BlockGrad(sample), k, p, is_log=is_log)
 
 
-@composite(name="_random_pdf_generalized_negative_binomial", aliases=("random_pdf_generalized_negative_binomial",))
-def random_pdf_generalized_negative_binomial(F, sample, mu, alpha, *, is_log: bool = False):
+@_density
+def random_pdf_generalized_negative_binomial(sample, mu, alpha):
     """Probability under negative binomial distributions of mean `mu` and dispersion `alpha`.
 
-    The gradient of `sample` is zero.  The other parameters are those of ``random_pdf_uniform``.
+    The gradient of `sample` is zero.
 
     >>> sample, one = mx.nd.array([[0, 1]]), mx.nd.array([1])
     >>> mx.nd.random_pdf_generalized_negative_binomial(sample, one, one).asnumpy().round(4).tolist()
     [[0.5, 0.25]]
     """
-    return _density(F, "generalized_negative_binomial", F.BlockGrad(sample), mu, alpha, is_log=is_log)
-
-
-for _op in (
-    random_pdf_uniform, random_pdf_normal, random_pdf_gamma, random_pdf_exponential, random_pdf_poisson,
-    random_pdf_negative_binomial, random_pdf_generalized_negative_binomial,
-):  # fmt: skip
-    _of_each_sample(_op)
 
 
 @composite(name="_random_pdf_dirichlet", aliases=("random_pdf_dirichlet",))
@@ -235,7 +215,6 @@ def random_pdf_dirichlet(F, sample, alpha, *, is_log: bool = False):
     ----------
     sample : NDArray or Symbol
         Of the shape of `alpha`, with the dimensions of the samples of each before the last axis.
-    alpha : NDArray or Symbol
     is_log : bool
         Return the logarithm.
 

@@ -2,7 +2,6 @@
 
 Data are seen as ``(outer, n, inner)``: a :class:`Span` says how for each operator, and the rest is shared.  The gradient of
 taking adds up at the places that were taken from; its gradient takes again.
-Examples assume ``import mxop as mx``.
 """
 
 import sys
@@ -187,10 +186,8 @@ def take(a, indices, *, axis: int = 0, mode: Literal["clip", "raise", "wrap"] = 
 
     Parameters
     ----------
-    a : NDArray or Symbol
     indices : NDArray or Symbol
         Of any shape and type; fractions are cut off.  The result has their dimensions in place of `axis`.
-    axis : int
     mode : str
         What an index out of range means: ``clip`` the nearest that exists, ``wrap`` modulo the size, ``raise`` an error.
 
@@ -226,10 +223,8 @@ def pick(data, index, *, axis: int | None = -1, keepdims: bool = False, mode: Li
 
     Parameters
     ----------
-    data : NDArray or Symbol
     index : NDArray or Symbol
         Of the data's shape without `axis`, or with size 1 there.
-    axis : int
     keepdims : bool
         Keep the axis, with size 1.
     mode : str
@@ -323,10 +318,8 @@ def boolean_mask(data, index, *, axis: int = 0):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     index : NDArray or Symbol
         A vector as long as the axis.
-    axis : int
 
     >>> x = mx.nd.array([[1, 2], [3, 4], [5, 6]])
     >>> mx.nd.contrib.boolean_mask(x, mx.nd.array([0, 1, 1])).asnumpy().tolist()
@@ -421,7 +414,6 @@ def Embedding(
         Numbers of rows, of any shape and type.
     weight : NDArray or Symbol
         ``(input_dim, output_dim)``.
-    input_dim, output_dim : int
     dtype : str or type
         The type of the weight where it does not follow otherwise.
     sparse_grad : bool
@@ -469,7 +461,6 @@ def gather_nd(data, indices):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     indices : NDArray or Symbol
         ``(m, ...)``: column by column, coordinates in the first `m` dimensions of the data.  Negative ones count from the
         end; beyond that, an index is an error.
@@ -571,8 +562,6 @@ def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.
         Of any shape and type; an index out of range gives a row without `on_value`.
     depth : int
         Length of the rows.
-    on_value, off_value : float
-    dtype : str or type
 
     >>> mx.nd.one_hot(mx.nd.array([1, 0, 3]), 3).asnumpy().tolist()
     [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]

@@ -1,6 +1,6 @@
 """Likelihood of marked self-exciting point processes (Hawkes'), whose excitement decays exponentially.
 
-A loop over the points; its gradient, of every order, follows.  Examples assume ``import mxop as mx``.
+A loop over the points; its gradient, of every order, follows.
 """
 
 from ..opdef import F, composite, elementwise

@@ -10,9 +10,10 @@ from functools import lru_cache
 from numbers import Integral
 
 from ..opdef import kernel
+from ..support import dtypes
 from ..support.errors import OpIndexError, OpTypeError, OpValueError, shown
 from ..support.shape_mode import numpy_shape
-from ._shared import typed_by_first
+from ._shared import on_both, summed_in, typed_by_first
 
 ARRAY, NEW = "@", "new"
 
@@ -306,67 +307,34 @@ for _op in (getitem, getitem_grad, setitem):
     typed_by_first(_op)
 
 
-@getitem.cpu
-def _(inputs, outputs, *, key):
-    import numpy as np
-
-    data, *arrays = (np.asarray(a) for a in inputs)
-    with _bounds("_getitem"):
-        np.asarray(outputs[0])[...] = data[_filled("_getitem", read(key), arrays)]
-
-
-@getitem.gpu
+@on_both(getitem)
 def _(xp, inputs, outputs, *, key):
     with _bounds("_getitem"):
         outputs[0][...] = inputs[0][_filled("_getitem", read(key), inputs[1:])]
 
 
-@getitem_grad.cpu
-def _(inputs, outputs, *, key):
-    import numpy as np
-
-    head, _, *arrays = (np.asarray(a) for a in inputs)
-    result = np.asarray(outputs[0])
+@on_both(getitem_grad)
+def _(xp, inputs, outputs, *, key):
+    (head, _, *arrays), (out,) = inputs, outputs
     place = _filled("_getitem_grad", read(key), arrays)
     if not arrays:  # no element is taken twice
-        result[...] = 0
-        result[place] = head
+        out[...] = 0
+        out[place] = head
         return
-    wide = np.zeros(
-        result.shape, np.result_type(result.dtype, np.float32) if result.dtype.kind not in "biu" else np.int64
-    )
+    wide = dtypes.numpy_dtype(summed_in(dtypes.code_of(out.dtype)))
+    if wide.kind in "iu" and xp.__name__ == "cupy":  # which does not add at places of all integer types
+        wide = xp.float64
+    total = xp.zeros(out.shape, wide)
     with _bounds("_getitem_grad"):
-        np.add.at(wide, place, head.astype(wide.dtype))
-    result[...] = wide.astype(result.dtype)
+        xp.add.at(total, place, head.astype(total.dtype))
+    out[...] = total.astype(out.dtype)
 
 
-@getitem_grad.gpu
-def _(xp, inputs, outputs, *, key):
-    head, _, *arrays = inputs
-    place = _filled("_getitem_grad", read(key), arrays)
-    wide = xp.zeros(outputs[0].shape, xp.float64 if outputs[0].dtype == xp.float64 else xp.float32)
-    if arrays:
-        xp.add.at(wide, place, head.astype(wide.dtype))
-    else:
-        wide[place] = head
-    outputs[0][...] = wide.astype(outputs[0].dtype)
-
-
-@setitem.cpu
-def _(inputs, outputs, *, key):
-    import numpy as np
-
-    data, value, *arrays = (np.asarray(a) for a in inputs)
-    result = np.asarray(outputs[0])
-    result[...] = data
-    with _bounds("_setitem"):
-        result[_filled("_setitem", read(key), arrays)] = value
-
-
-@setitem.gpu
+@on_both(setitem)
 def _(xp, inputs, outputs, *, key):
     outputs[0][...] = inputs[0]
-    outputs[0][_filled("_setitem", read(key), inputs[2:])] = inputs[1]
+    with _bounds("_setitem"):
+        outputs[0][_filled("_setitem", read(key), inputs[2:])] = inputs[1]
 
 
 @getitem.gradient

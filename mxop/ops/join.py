@@ -1,22 +1,9 @@
-"""Joining, splitting, repeating and choosing: concat, stack, split, tile, repeat, where.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Joining, splitting, repeating and choosing: concat, stack, split, tile, repeat, where."""
 
 from ..opdef import F, Shape, elementwise, infer, kernel
 from ..support.errors import OpValueError
 from ..support.shape_mode import numpy_shape
-from ._shared import (
-    Count,
-    both_ways,
-    divided,
-    product_of,
-    reviewed,
-    shaped_like,
-    size_of,
-    times,
-    typed_by_first,
-)
+from ._shared import Count, both_ways, divided, product_of, reviewed, size_of, times
 
 
 def _listed(result):
@@ -24,11 +11,7 @@ def _listed(result):
 
 
 # ---- concat ---------------------------------------------------------------------------------------------------------
-@kernel(
-    name="Concat",
-    aliases=("_npi_rnn_param_concat", "_sparse_concat", "concat"),
-    num_args_param="num_args",
-)
+@kernel(name="Concat", aliases=("_npi_rnn_param_concat", "_sparse_concat", "concat"), num_args_param="num_args")
 def concat(*data, num_args: int = 0, dim: int = 1):
     """Join arrays along a dimension that they have.
 
@@ -36,9 +19,6 @@ def concat(*data, num_args: int = 0, dim: int = 1):
     ----------
     *data : NDArray or Symbol
         Their shapes are equal but for the dimension `dim`.
-    dim : int
-    num_args : int
-        Number of arrays; a call need not give it.
 
     >>> mx.nd.concat(mx.nd.array([[1, 2]]), mx.nd.array([[3, 4]]), dim=0).asnumpy().tolist()
     [[1.0, 2.0], [3.0, 4.0]]
@@ -138,11 +118,8 @@ def stack(*data, axis: int = 0, num_args: int = 0):
 
     Parameters
     ----------
-    *data : NDArray or Symbol
     axis : int
         Place of the new dimension in the result.
-    num_args : int
-        Number of arrays; a call need not give it.
 
     >>> mx.nd.stack(mx.nd.array([1, 2]), mx.nd.array([3, 4]), axis=1).asnumpy().tolist()
     [[1.0, 3.0], [2.0, 4.0]]
@@ -190,10 +167,8 @@ def slice_channel(data, *, num_outputs: Count, axis: int = 1, squeeze_axis: bool
 
     Parameters
     ----------
-    data : NDArray or Symbol
     num_outputs : int
         Number of parts; the size of the axis is a multiple of it.
-    axis : int
     squeeze_axis : bool
         Remove the axis; each part has size 1 along it then.
 
@@ -252,10 +227,8 @@ def split_v2(data, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False,
 
     Parameters
     ----------
-    data : NDArray or Symbol
     indices : tuple of int
         Where the parts begin (the first at 0).
-    axis : int
     squeeze_axis : bool
         Remove the axis; each part has size 1 along it then.
     sections : int
@@ -339,7 +312,6 @@ def tile(data, *, reps: Shape):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     reps : tuple of int
         Repetitions of each axis, aligned at the last one; missing ones are 1, on both sides.
 
@@ -386,38 +358,17 @@ def _(xp, inputs, outputs, *, reps):
     blocks[...] = inputs[0].reshape(_interleaved((1,) * len(shape), shape))
 
 
+def _summed(F, head, blocks, axes, like):
+    """Sum the repetitions, which lie along some axes of the blocks in `head`, into the shape of `like`."""
+    if 0 in (*head.shape, *blocks):
+        return F.zeros_like(like)
+    return F.reshape_like(F.sum(F.Reshape(head, shape=blocks), axis=axes), like)
+
+
 @tile.gradient
 def _(F, heads, inputs, outputs, *, reps):
-    return [F._tile_grad(heads[0], inputs[0], reps=reps)]
-
-
-@kernel(name="_tile_grad", shape_only=(1,))
-def tile_grad(head, like, *, reps: Shape):
-    """Sum the repetitions of ``tile``: its gradient."""
-
-
-shaped_like(tile_grad, tile._shape)
-typed_by_first(tile_grad)
-
-
-@tile_grad.cpu(prepared=True)
-def _(steps, inputs, outputs, *, reps):
-    shape, reps = _aligned(inputs[1].shape, reps)
-    blocks = reviewed(inputs[0], _interleaved(reps, shape))
-    target = reviewed(outputs[0], _interleaved((1,) * len(shape), shape))
-    steps.call("sum", {"axis": tuple(range(0, 2 * len(shape), 2)), "keepdims": True}, [blocks], [target])
-
-
-@tile_grad.gpu
-def _(xp, inputs, outputs, *, reps):
-    shape, reps = _aligned(inputs[1].shape, reps)
-    blocks = inputs[0].reshape(_interleaved(reps, shape))
-    outputs[0][...] = blocks.sum(tuple(range(0, blocks.ndim, 2))).reshape(outputs[0].shape)
-
-
-@tile_grad.gradient
-def _(F, heads, inputs, outputs, *, reps):
-    return [F.tile(heads[0], reps=reps), None]
+    shape, reps = _aligned(inputs[0].shape, reps)
+    return [_summed(F, heads[0], _interleaved(reps, shape), tuple(range(0, 2 * len(shape), 2)), inputs[0])]
 
 
 @kernel(aliases=("_np_repeat",))
@@ -471,34 +422,8 @@ def _(xp, inputs, outputs, *, repeats, axis):
 
 @repeat.gradient
 def _(F, heads, inputs, outputs, *, repeats, axis):
-    return [F._repeat_grad(heads[0], inputs[0], repeats=repeats, axis=axis)]
-
-
-@kernel(name="_repeat_grad", shape_only=(1,))
-def repeat_grad(head, like, *, repeats: int, axis: int | None = None):
-    """Sum the repetitions of ``repeat``: its gradient."""
-
-
-shaped_like(repeat_grad, repeat._shape)
-typed_by_first(repeat_grad)
-
-
-@repeat_grad.cpu(prepared=True)
-def _(steps, inputs, outputs, *, repeats, axis):
-    before, after = _repeat_parts(inputs[1].shape, axis)
-    source, target = reviewed(inputs[0], (before, repeats, after)), reviewed(outputs[0], (before, 1, after))
-    steps.call("sum", {"axis": 1, "keepdims": True}, [source], [target])
-
-
-@repeat_grad.gpu
-def _(xp, inputs, outputs, *, repeats, axis):
-    before, after = _repeat_parts(inputs[1].shape, axis)
-    outputs[0][...] = inputs[0].reshape(before, repeats, after).sum(1).reshape(outputs[0].shape)
-
-
-@repeat_grad.gradient
-def _(F, heads, inputs, outputs, *, repeats, axis):
-    return [F.repeat(heads[0], repeats=repeats, axis=axis), None]
+    before, after = _repeat_parts(inputs[0].shape, axis)
+    return [_summed(F, heads[0], (before, repeats, after), (1,), inputs[0])]
 
 
 # ---- where ----------------------------------------------------------------------------------------------------------

@@ -1,7 +1,4 @@
-"""Operators that lay elements out anew: diagonals, margins, blocks of pixels.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Operators that lay elements out anew: diagonals, margins, blocks of pixels."""
 
 from typing import Literal
 
@@ -374,7 +371,6 @@ def pad(F, data, *, mode: Literal["constant", "edge", "reflect"], pad_width: Sha
         their first and last element.
     pad_width : tuple of int
         Widths before and after the data, two numbers for each axis.
-    constant_value : float
 
     >>> x = mx.nd.array([[1, 2, 3]])
     >>> mx.nd.pad(x, mode='constant', pad_width=(0, 0, 1, 2), constant_value=9).asnumpy().tolist()
@@ -403,8 +399,6 @@ def crop(F, *data, num_args: int = 1, offset: Shape = (0, 0), h_w: Shape = (0, 0
     ----------
     *data : NDArray or Symbol
         Images, ``(batch, channels, height, width)``, and perhaps others, whose height and width the result gets.
-    num_args : int
-        How many they are; a call need not give it.
     offset : tuple of int
         First row and column.
     h_w : tuple of int

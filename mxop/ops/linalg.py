@@ -3,8 +3,6 @@
 Factors and solutions come from LAPACK and BLAS, as NumPy, SciPy and CuPy bring them, in float32 and float64; the rest is
 composed.  Gradient rules are written with the same operators, so every order follows.  They are those of M. B. Giles,
 "Collected matrix derivative results for forward and reverse mode algorithmic differentiation" (2008).
-
-Examples assume ``import mxop as mx``.
 """
 
 from ..opdef import composite, infer, kernel
@@ -123,18 +121,8 @@ def scaled(F, x, factor):
 
 
 @composite(name="_linalg_gemm", aliases=("linalg_gemm",))
-def gemm(
-    F,
-    A,
-    B,
-    C,
-    *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    axis: int = -2,
-):
+def gemm(F, A, B, C, *, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0, beta: float = 1.0,
+         axis: int = -2):  # fmt: skip
     """Evaluate ``alpha * op(A) @ op(B) + beta * C``.
 
     Parameters
@@ -143,7 +131,6 @@ def gemm(
         Matrices, or stacks of them of one batch.
     transpose_a, transpose_b : bool
         Transpose the matrices of one side first.
-    alpha, beta : float
     axis : int
         That of the rows; columns lie along the last one.
 
@@ -205,10 +192,8 @@ def trmm(F, A, B, *, transpose: bool = False, rightside: bool = False, lower: bo
         Matrices of the same batch.
     transpose : bool
         Transpose `A` first.
-    rightside : bool
     lower : bool
         Which triangle.
-    alpha : float
 
     >>> a = mx.nd.array([[1, 9], [2, 1]])
     >>> mx.nd.linalg.trmm(a, mx.nd.ones((2, 2))).asnumpy().tolist()
@@ -236,10 +221,8 @@ def trsm(A, B, *, transpose: bool = False, rightside: bool = False, lower: bool 
         Matrices of the same batch.
     transpose : bool
         Transpose `A` first.
-    rightside : bool
     lower : bool
         Which triangle.
-    alpha : float
 
     >>> a = mx.nd.array([[1, 9], [2, 1]])
     >>> mx.nd.linalg.trsm(a, mx.nd.array([[1], [3]])).asnumpy().tolist()
@@ -353,7 +336,6 @@ def potri(F, A, *, lower: bool = True):
 
     Parameters
     ----------
-    A : NDArray or Symbol
     lower : bool
         With False, `A` is upper triangular, and the inverses are those of ``A.T @ A``.
 

@@ -1,7 +1,7 @@
 """Output layers: what a network gives, with the gradient of a loss in the place of its own.
 
 Their backward needs no head gradient and looks at none: ``executor.backward()`` begins there.  The gradient is a function of
-data and labels as any other, so that it can be differentiated again.  Examples assume ``import mxop as mx``.
+data and labels as any other, so that it can be differentiated again.
 """
 
 import math
@@ -97,20 +97,10 @@ def _probabilities(F, data, multi_output, preserve_shape):
 
 
 @composite(aliases=("Softmax",))
-def SoftmaxOutput(
-    F,
-    data,
-    label,
-    *,
-    grad_scale: float = 1.0,
-    ignore_label: float = -1.0,
-    multi_output: bool = False,
-    use_ignore: bool = False,
-    preserve_shape: bool = False,
-    normalization: Literal["batch", "null", "valid"] = "null",
-    out_grad: bool = False,
-    smooth_alpha: float = 0.0,
-):
+def SoftmaxOutput(F, data, label, *, grad_scale: float = 1.0, ignore_label: float = -1.0, multi_output: bool = False,
+                  use_ignore: bool = False, preserve_shape: bool = False,
+                  normalization: Literal["batch", "null", "valid"] = "null", out_grad: bool = False,
+                  smooth_alpha: float = 0.0):  # fmt: skip
     """Softmax, with the gradient of its cross entropy with labels: ``(softmax(data) - one_hot(label)) * grad_scale``.
 
     Parameters
@@ -119,12 +109,10 @@ def SoftmaxOutput(
         ``(batch, classes)``; what follows the batch is one vector of classes, unless a parameter says otherwise.
     label : NDArray or Symbol
         Class numbers, ``(batch,)``; those that are no class are none.  In the shape of the data: probabilities.
-    grad_scale : float
     ignore_label : float
         With `use_ignore`, rows of this label have gradient 0.
     multi_output : bool
         The classes are along axis 1, and each place of the axes after it has a label.
-    use_ignore : bool
     preserve_shape : bool
         The classes are along the last axis, and all other axes have labels.
     normalization : {'null', 'batch', 'valid'}
@@ -147,19 +135,9 @@ def SoftmaxOutput(
 
 
 @composite(name="_softmax_output_grad")
-def softmax_output_grad(
-    F,
-    data,
-    label,
-    *,
-    scale: float = 1.0,
-    ignore_label: float = -1.0,
-    multi_output: bool = False,
-    use_ignore: bool = False,
-    preserve_shape: bool = False,
-    normalization: Literal["batch", "null", "valid"] = "null",
-    smooth_alpha: float = 0.0,
-):
+def softmax_output_grad(F, data, label, *, scale: float = 1.0, ignore_label: float = -1.0, multi_output: bool = False,
+                        use_ignore: bool = False, preserve_shape: bool = False,
+                        normalization: Literal["batch", "null", "valid"] = "null", smooth_alpha: float = 0.0):  # fmt: skip
     """The gradient of ``SoftmaxOutput`` with respect to the data."""
     found = _probabilities(F, data, multi_output, preserve_shape)
     if label.shape == data.shape:  # probabilities
@@ -214,10 +192,8 @@ def SVMOutput(
         ``(batch, classes)``, scores.
     label : NDArray or Symbol
         ``(batch,)``, class numbers.
-    margin : float
     regularization_coefficient : float
         Multiplies the gradient.
-    use_linear : bool
 
     >>> x = mx.nd.array([[0, 0.5]])
     >>> x.attach_grad()
@@ -273,7 +249,6 @@ def LinearRegressionOutput(F, data, label, *, grad_scale: float = 1.0):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     label : NDArray or Symbol
         As many elements.
     grad_scale : float
@@ -345,9 +320,6 @@ def MakeLoss(F, data, *, grad_scale: float = 1.0, valid_thresh: float = 0.0,
 
     Parameters
     ----------
-    data : NDArray or Symbol
-    grad_scale : float
-    valid_thresh : float
     normalization : {'null', 'batch', 'valid'}
         Divide the gradient by the number of rows (all sizes but the last, as MXNet does), or by the number of elements
         above `valid_thresh`.
@@ -383,16 +355,8 @@ def sparseness_slope(average, *, target: float, penalty: float):
 
 
 @composite(writes={"moving_avg": 1}, num_outputs=2, visible_outputs=1, output_names=("output", "new_moving_avg"))
-def IdentityAttachKLSparseReg(
-    F,
-    data,
-    moving_avg,
-    *,
-    sparseness_target: Annotated[float, Range(0, 1)] = 0.1,
-    penalty: float = 0.001,
-    momentum: Annotated[float, Range(0, 1)] = 0.9,
-    is_train,
-):
+def IdentityAttachKLSparseReg(F, data, moving_avg, *, sparseness_target: Annotated[float, Range(0, 1)] = 0.1,
+                              penalty: float = 0.001, momentum: Annotated[float, Range(0, 1)] = 0.9, is_train):  # fmt: skip
     """The data, with the gradient of a penalty: activations shall rarely be near 1.
 
     The penalty is the divergence (Kullback and Leibler's) of the average activation of each column from a target.

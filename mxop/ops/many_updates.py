@@ -1,26 +1,31 @@
 """Updates of optimizers for several tensors in one call, and for float16 weights, of which a float32 copy is kept.
 
 They are made of the steps in :mod:`.optimizer`, called as the pure functions that they are; see there for what the parameters
-mean.  Examples assume ``import mxop as mx``.
+mean.
 """
 
+from functools import wraps
+
 from ..opdef import F, Floats, Shape, composite, elementwise, get, infer
+from ..opdef.params import Spec
 from ..support import dtypes
 from ..support.errors import OpTypeError, OpValueError
 from . import optimizer as one
 from ._shared import names_of
 
 
-def _step(F, name, inputs, **params):
-    """Return the results of a step and the new values of its states: nothing is written."""
-    op = get(name)
+def _step(F, step, inputs, **params):
+    """Return the results of a step, an operator's name or a function, and the new values of its states: nothing is written."""
+    if callable(step):
+        return step(F, *inputs, **params)
+    op = get(step)
     found = F._invoke(op.pure, list(inputs), op.spec.filled(params))
     return found if isinstance(found, (list, tuple)) else [found]
 
 
-def _mixed(F, name, weight, grad, states, weight32, *more, **params):
+def _mixed(F, step, weight, grad, states, weight32, *more, **params):
     """Return the results of a step of the float32 copy: the new weights in their own type, the states, the copy."""
-    new, *states = _step(F, name, [weight32, F.cast(grad, dtype="float32"), *states, *more], **params)
+    new, *states = _step(F, step, [weight32, F.cast(grad, dtype="float32"), *states, *more], **params)
     return F._cast_like(new, weight), *states, new
 
 
@@ -138,78 +143,82 @@ _mixed_types(mp_lamb_update_phase2, lambda **params: [((0,), (0,))])
 
 
 # ---- several tensors -------------------------------------------------------------------------------------------------
-class _Many:
-    """How the inputs of an operator lie: some arrays of the first tensor, those of the second...
+#: What lists with a number for each tensor are called, and the parameter of the step that gets one of them.
+_LISTS = {"lrs": "lr", "learning_rates": "lr", "wds": "wd", "etas": "eta", "step_count": "t"}
+
+
+def _several(step, params_of=None, *, name=None, states=0, mixed=False, after=0, count="num_weights"):
+    """Decorate a function without a body: the operator that does one step for each of several tensors.
 
     Parameters
     ----------
-    name : str
-    arrays : int
-        For each tensor.
-    states : tuple of int
-        Which of them are written.
+    step : str or callable
+        The step, as ``_step`` takes it.
+    params_of : Operator, optional
+        Whose parameters the step has; by default it is the operator that does it.
+    name : str, optional
+        Of the operator, by default that of the function.
+    states : int
+        Arrays of each tensor, after weight and gradient, that are written.
+    mixed : bool
+        Whether a float32 copy of the weight follows them, and all but weight and gradient are float32.
     after : int
-        Arrays that follow, for all tensors.
+        Arrays after those of the tensors: one, for all tensors; two, vectors with a rate for each tensor.
     count : str
         The parameter that says how many tensors there are.
-    mixed : bool
-        Whether all but weight and gradient are float32.
     """
+    size, written = 2 + states + mixed, states + mixed
 
-    def __init__(self, name, arrays, *states, after=0, count="num_weights", mixed=False):
-        self.name, self.arrays, self.states, self.after = name, arrays, states, after
-        self.count, self.mixed = count, mixed
+    def decorate(function):
+        title = name or function.__name__
 
-    def operator(self, *params):
-        """Decorate the operator's function; `params` are its parameters beside those that it names."""
-        each = 1 + len(self.states)
-        make = composite(name=self.name, writes=self._writes, num_outputs=lambda **given: each * given[self.count],
-                         visible_outputs=lambda **given: given[self.count], planned=False, extra_params=params)  # fmt: skip
+        @wraps(function)
+        def operate(F, *data, **params):
+            n = params.pop(count)
+            lists = {key: params.pop(key) for key in _LISTS if key in params}
+            for key, values in lists.items():
+                if len(values) != n:
+                    raise OpValueError(f"operator {title}: {key}={values} but {count}={n}; expected {n} numbers")
+            data, shared = data[: size * n], data[size * n :]
+            made = []
+            for i in range(n):
+                given = params | {_LISTS[key]: values[i] for key, values in lists.items()}
+                rest = [F.slice_axis(a, axis=0, begin=i, end=i + 1) for a in shared] if after == 2 else shared
+                mine = data[size * i : size * (i + 1)]
+                if mixed:
+                    made.append(_mixed(F, step, *mine[:2], mine[2:-1], mine[-1], *rest, **given))
+                else:
+                    made.append(_step(F, step, [*mine, *rest], **given))
+            return [new for new, *_ in made] + [state for _, *new_states in made for state in new_states]
 
-        def decorate(function):
-            op = make(function)
-            op.check_arity = self._check
-            if self.mixed:
-                _mixed_types(op, self._groups)
-            return op
+        def check(attrs, n_inputs):
+            n = attrs[count]
+            if n < 1 or n_inputs != size * n + after:
+                also = f", and {after} for all" if after else ""
+                raise OpTypeError(
+                    f"operator {title}: {n_inputs} inputs, but {count}={n}; expected {size} for each tensor{also}"
+                )
 
-        return decorate
+        def writes(**given):
+            n = given[count]
+            return {f"arg{size * i + 2 + j}": n + written * i + j for i in range(n) for j in range(written)}
 
-    def _check(self, attrs, n_inputs):
-        """Raise unless so many inputs fit."""
-        n = attrs[self.count]
-        if n < 1 or n_inputs != self.arrays * n + self.after:
-            also = f", and {self.after} for all" if self.after else ""
-            raise OpTypeError(f"operator {self.name}: {n_inputs} inputs, but {self.count}={n}; expected {self.arrays} for "
-                              f"each tensor{also}")  # fmt: skip
+        params = (
+            *Spec.of(title, function).params,
+            *_params_of(params_of or get(step), *_LISTS.values(), "lazy_update"),
+        )
+        op = composite(name=title, writes=writes, num_outputs=lambda **given: (1 + written) * given[count],
+                       visible_outputs=lambda **given: given[count], planned=False,
+                       extra_params=params)(operate)  # fmt: skip
+        op.check_arity = check
+        if mixed:
+            _mixed_types(op, lambda **given: [((size * i, size * i + 1), (i,)) for i in range(given[count])])
+        return op
 
-    def _groups(self, **given):
-        return [((self.arrays * i, self.arrays * i + 1), (i,)) for i in range(given[self.count])]
-
-    def _writes(self, **given):
-        n, k = given[self.count], len(self.states)
-        return {f"arg{self.arrays * i + at}": n + k * i + j for i in range(n) for j, at in enumerate(self.states)}
-
-    def __call__(self, n, data, step, **rates):
-        """Return the results and then the states of ``step(i, *arrays, *after)``; `rates` have a number a tensor."""
-        for name, values in rates.items():
-            if len(values) != n:
-                raise OpValueError(f"operator {self.name}: {name}={values} but {self.count}={n}; expected {n} numbers")
-        parts = [data[self.arrays * i : self.arrays * (i + 1)] for i in range(n)]
-        found = [step(i, *part, *data[self.arrays * n :]) for i, part in enumerate(parts)]
-        return [made[0] for made in found] + [state for made in found for state in made[1:]]
-
-
-_SGD = _params_of(one.sgd_update, "lr", "wd", "lazy_update")
-_SGD_MOM = _params_of(one.sgd_mom_update, "lr", "wd", "lazy_update")
-
-_sgd = _Many("multi_sgd_update", 2)
-_sgd_mom = _Many("multi_sgd_mom_update", 3, 2)
-_mp_sgd = _Many("multi_mp_sgd_update", 3, 2, mixed=True)
-_mp_sgd_mom = _Many("multi_mp_sgd_mom_update", 4, 2, 3, mixed=True)
+    return decorate
 
 
-@_sgd.operator(*_SGD)
+@_several("sgd_update")
 def multi_sgd_update(F, *data, lrs: Floats, wds: Floats, num_weights: int = 1, **params):
     """``sgd_update`` of several tensors: inputs are weight, gradient, weight, gradient...
 
@@ -220,11 +229,9 @@ def multi_sgd_update(F, *data, lrs: Floats, wds: Floats, num_weights: int = 1, *
     >>> v.item(), w.item()
     (-1.0, 0.0)
     """
-    step = lambda i, *inputs: _step(F, "sgd_update", inputs, lr=lrs[i], wd=wds[i], **params)  # noqa: E731
-    return _sgd(num_weights, data, step, lrs=lrs, wds=wds)
 
 
-@_sgd_mom.operator(*_SGD_MOM)
+@_several("sgd_mom_update", states=1)
 def multi_sgd_mom_update(F, *data, lrs: Floats, wds: Floats, num_weights: int = 1, **params):
     """``sgd_mom_update`` of several tensors: inputs are weight, gradient, mom, weight, gradient, mom...
 
@@ -232,11 +239,9 @@ def multi_sgd_mom_update(F, *data, lrs: Floats, wds: Floats, num_weights: int = 
     >>> mx.nd.multi_sgd_mom_update(w, g, mom, lrs=(0.5,), wds=(0,), momentum=0.5, out=w).item(), mom.item()
     (-0.5, -1.5)
     """
-    step = lambda i, *inputs: _step(F, "sgd_mom_update", inputs, lr=lrs[i], wd=wds[i], **params)  # noqa: E731
-    return _sgd_mom(num_weights, data, step, lrs=lrs, wds=wds)
 
 
-@_mp_sgd.operator(*_SGD)
+@_several("sgd_update", mixed=True)
 def multi_mp_sgd_update(F, *data, lrs: Floats, wds: Floats, num_weights: int = 1, **params):
     """``mp_sgd_update`` of several tensors: inputs are weight, gradient, weight32, weight, gradient, weight32...
 
@@ -244,11 +249,9 @@ def multi_mp_sgd_update(F, *data, lrs: Floats, wds: Floats, num_weights: int = 1
     >>> mx.nd.multi_mp_sgd_update(w, g, w32, lrs=(0.5,), wds=(0,), out=w).item(), w32.item()
     (-1.0, -1.0)
     """
-    step = lambda i, w, g, w32: _mixed(F, "sgd_update", w, g, [], w32, lr=lrs[i], wd=wds[i], **params)  # noqa: E731
-    return _mp_sgd(num_weights, data, step, lrs=lrs, wds=wds)
 
 
-@_mp_sgd_mom.operator(*_SGD_MOM)
+@_several("sgd_mom_update", states=1, mixed=True)
 def multi_mp_sgd_mom_update(F, *data, lrs: Floats, wds: Floats, num_weights: int = 1, **params):
     """``mp_sgd_mom_update`` of several tensors: weight, gradient, mom, weight32, weight, gradient, mom, weight32...
 
@@ -256,10 +259,6 @@ def multi_mp_sgd_mom_update(F, *data, lrs: Floats, wds: Floats, num_weights: int
     >>> mx.nd.multi_mp_sgd_mom_update(w, g, mom, w32, lrs=(0.5,), wds=(0,), momentum=0.5, out=w).item(), mom.item()
     (-0.5, -1.5)
     """
-    step = lambda i, w, g, mom, w32: _mixed(  # noqa: E731
-        F, "sgd_mom_update", w, g, [mom], w32, lr=lrs[i], wd=wds[i], **params
-    )
-    return _mp_sgd_mom(num_weights, data, step, lrs=lrs, wds=wds)
 
 
 # ---- several tensors, whose learning rates are in arrays ---------------------------------------------------------------
@@ -276,17 +275,7 @@ def sgd_mom_at(weight, grad, mom, lr, wd, *, momentum: float, rescale_grad: floa
     return weight + mom, mom
 
 
-_pre_sgd = _Many("preloaded_multi_sgd_update", 2, after=2)
-_pre_sgd_mom = _Many("preloaded_multi_sgd_mom_update", 3, 2, after=2)
-_pre_mp_sgd = _Many("preloaded_multi_mp_sgd_update", 3, 2, after=2, mixed=True)
-_pre_mp_sgd_mom = _Many("preloaded_multi_mp_sgd_mom_update", 4, 2, 3, after=2, mixed=True)
-
-
-def _at(F, i, *rates):
-    return [F.slice_axis(a, axis=0, begin=i, end=i + 1) for a in rates]
-
-
-@_pre_sgd.operator(*_SGD)
+@_several("_sgd_at", one.sgd_update, after=2)
 def preloaded_multi_sgd_update(F, *data, num_weights: int = 1, **params):
     """``multi_sgd_update`` with two arrays after the others: of learning rates, and of weight decays.
 
@@ -294,11 +283,9 @@ def preloaded_multi_sgd_update(F, *data, num_weights: int = 1, **params):
     >>> mx.nd.preloaded_multi_sgd_update(w, w * 4, lrs, wds, out=w).item()
     -1.0
     """
-    step = lambda i, w, g, *rates: _step(F, "_sgd_at", [w, g, *_at(F, i, *rates)], **params)  # noqa: E731
-    return _pre_sgd(num_weights, data, step)
 
 
-@_pre_sgd_mom.operator(*_SGD_MOM)
+@_several("_sgd_mom_at", one.sgd_mom_update, states=1, after=2)
 def preloaded_multi_sgd_mom_update(F, *data, num_weights: int = 1, **params):
     """``multi_sgd_mom_update`` with two arrays after the others: of learning rates, and of weight decays.
 
@@ -306,11 +293,9 @@ def preloaded_multi_sgd_mom_update(F, *data, num_weights: int = 1, **params):
     >>> mx.nd.preloaded_multi_sgd_mom_update(w, w * 4, mom, lrs, wds, momentum=0.5, out=w).item(), mom.item()
     (-0.5, -1.5)
     """
-    step = lambda i, w, g, mom, *rates: _step(F, "_sgd_mom_at", [w, g, mom, *_at(F, i, *rates)], **params)  # noqa: E731
-    return _pre_sgd_mom(num_weights, data, step)
 
 
-@_pre_mp_sgd.operator(*_SGD)
+@_several("_sgd_at", one.sgd_update, mixed=True, after=2)
 def preloaded_multi_mp_sgd_update(F, *data, num_weights: int = 1, **params):
     """``multi_mp_sgd_update`` with two arrays after the others: of learning rates, and of weight decays.
 
@@ -318,11 +303,9 @@ def preloaded_multi_mp_sgd_update(F, *data, num_weights: int = 1, **params):
     >>> mx.nd.preloaded_multi_mp_sgd_update(w, g, w32, mx.nd.array([0.5]), mx.nd.array([0]), out=w).item(), w32.item()
     (-1.0, -1.0)
     """
-    step = lambda i, w, g, w32, *rates: _mixed(F, "_sgd_at", w, g, [], w32, *_at(F, i, *rates), **params)  # noqa: E731
-    return _pre_mp_sgd(num_weights, data, step)
 
 
-@_pre_mp_sgd_mom.operator(*_SGD_MOM)
+@_several("_sgd_mom_at", one.sgd_mom_update, states=1, mixed=True, after=2)
 def preloaded_multi_mp_sgd_mom_update(F, *data, num_weights: int = 1, **params):
     """``multi_mp_sgd_mom_update`` with two arrays after the others: of learning rates, and of weight decays.
 
@@ -331,19 +314,10 @@ def preloaded_multi_mp_sgd_mom_update(F, *data, num_weights: int = 1, **params):
     >>> mx.nd.preloaded_multi_mp_sgd_mom_update(w, g, mom, w32, *rates, momentum=0.5, out=w).item(), w32.item()
     (-0.5, -0.5)
     """
-    step = lambda i, w, g, mom, w32, *rates: _mixed(  # noqa: E731
-        F, "_sgd_mom_at", w, g, [mom], w32, *_at(F, i, *rates), **params
-    )
-    return _pre_mp_sgd_mom(num_weights, data, step)
 
 
 # ---- AdamW and LAMB of several tensors ---------------------------------------------------------------------------------
-_ADAMW = _params_of(one.adamw_update, "lr", "wd", "eta")
-_adamw = _Many("_multi_adamw_update", 4, 2, 3, after=1)
-_mp_adamw = _Many("_multi_mp_adamw_update", 5, 2, 3, 4, after=1, mixed=True)
-
-
-@_adamw.operator(*_ADAMW)
+@_several("_adamw_update", name="_multi_adamw_update", states=2, after=1)
 def multi_adamw_update(F, *data, lrs: Floats, wds: Floats, etas: Floats, num_weights: int = 1, **params):
     """``adamw_update`` of several tensors: weight, gradient, mean and var of each, then `rescale_grad`.
 
@@ -354,13 +328,9 @@ def multi_adamw_update(F, *data, lrs: Floats, wds: Floats, etas: Floats, num_wei
     >>> mx.nd.contrib.multi_adamw_update([w], [g], [mean], [var], 1, out=[w], **rates)[0].item()
     0.5
     """
-    step = lambda i, *inputs: _step(  # noqa: E731
-        F, "_adamw_update", inputs, lr=lrs[i], wd=wds[i], eta=etas[i], **params
-    )
-    return _adamw(num_weights, data, step, lrs=lrs, wds=wds, etas=etas)
 
 
-@_mp_adamw.operator(*_ADAMW)
+@_several("_adamw_update", name="_multi_mp_adamw_update", states=2, mixed=True, after=1)
 def multi_mp_adamw_update(F, *data, lrs: Floats, wds: Floats, etas: Floats, num_weights: int = 1, **params):
     """``mp_adamw_update`` of several tensors: weight, gradient, mean, var and weight32 of each, then `rescale_grad`.
 
@@ -369,26 +339,17 @@ def multi_mp_adamw_update(F, *data, lrs: Floats, wds: Floats, etas: Floats, num_
     >>> mx.nd.contrib.multi_mp_adamw_update([w], [g], [mean], [var], [w32], 1, out=[w], **rates)[0].item(), w32.item()
     (0.5, 0.5)
     """
-    step = lambda i, w, g, mean, var, w32, scale: _mixed(  # noqa: E731
-        F, "_adamw_update", w, g, [mean, var], w32, scale, lr=lrs[i], wd=wds[i], eta=etas[i], **params
-    )
-    return _mp_adamw(num_weights, data, step, lrs=lrs, wds=wds, etas=etas)
 
 
-_LAMB = _params_of(one.lamb_update_phase1, "t", "wd")
-_lamb = _Many("_multi_lamb_update", 4, 2, 3, count="num_tensors")
-_mp_lamb = _Many("_multi_mp_lamb_update", 5, 2, 3, 4, count="num_tensors", mixed=True)
-
-
-def _lamb_of(F, weight, grad, states, lr, wd, t, lower_bound, upper_bound, **params):
+def _lamb(F, weight, grad, *states, lr, lower_bound, upper_bound, **params):
     """Return the new weights and states: both phases of LAMB."""
-    direction, *states = _step(F, "lamb_update_phase1", [weight, grad, *states], wd=wd, t=t, **params)
+    direction, *states = _step(F, "lamb_update_phase1", [weight, grad, *states], **params)
     bounds = {"lower_bound": lower_bound, "upper_bound": upper_bound}
     norms = F.norm(weight), F.norm(direction)
     return F.lamb_update_phase2(weight, direction, *norms, lr=lr, **bounds), *states
 
 
-@_lamb.operator(*_LAMB)
+@_several(_lamb, one.lamb_update_phase1, name="_multi_lamb_update", states=2, count="num_tensors")
 def multi_lamb_update(F, *data, learning_rates: Floats, wds: Floats, step_count: Shape, lower_bound: float = -1.0,
                       upper_bound: float = -1.0, num_tensors: int = 1, **params):  # fmt: skip
     """Both phases of LAMB for several tensors: weight, gradient, mean and var of each.
@@ -401,13 +362,9 @@ def multi_lamb_update(F, *data, learning_rates: Floats, wds: Floats, step_count:
     >>> w.asnumpy().round(3).tolist()
     [-0.5360000133514404, 0.46399998664855957]
     """
-    step = lambda i, w, g, *states: _lamb_of(  # noqa: E731
-        F, w, g, states, learning_rates[i], wds[i], step_count[i], lower_bound, upper_bound, **params
-    )
-    return _lamb(num_tensors, data, step, learning_rates=learning_rates, wds=wds, step_count=step_count)
 
 
-@_mp_lamb.operator(*_LAMB)
+@_several(_lamb, one.lamb_update_phase1, name="_multi_mp_lamb_update", states=2, mixed=True, count="num_tensors")
 def multi_mp_lamb_update(F, *data, learning_rates: Floats, wds: Floats, step_count: Shape, lower_bound: float = -1.0,
                          upper_bound: float = -1.0, num_tensors: int = 1, **params):  # fmt: skip
     """``multi_lamb_update`` of float32 copies: weight, gradient, mean, var and weight32 of each.
@@ -418,13 +375,6 @@ def multi_mp_lamb_update(F, *data, learning_rates: Floats, wds: Floats, step_cou
     >>> w.asnumpy().round(3).tolist()
     [-0.5360000133514404, 0.46399998664855957]
     """
-
-    def step(i, w, g, mean, var, w32):
-        rates = learning_rates[i], wds[i], step_count[i], lower_bound, upper_bound
-        new, *states = _lamb_of(F, w32, F.cast(g, dtype="float32"), (mean, var), *rates, **params)
-        return F._cast_like(new, w), *states, new
-
-    return _mp_lamb(num_tensors, data, step, learning_rates=learning_rates, wds=wds, step_count=step_count)
 
 
 # ---- what optimizers ask of many arrays ------------------------------------------------------------------------------
@@ -451,7 +401,6 @@ def all_finite(F, data, *, init_output: bool = True):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     init_output : bool
         With False, ``mx.nd.all_finite(data, out=a)`` leaves a 0 that is in ``a`` already.
 

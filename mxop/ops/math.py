@@ -1,72 +1,98 @@
-"""Unary mathematics: one entry an operator, and the entry is the whole operator.
+"""Unary mathematics: functions of one number, applied to each element, and a few operators that look further.
 
-A function of scalars is traced; shapes, types, kernels for both devices and gradients of every order follow from it.
-To add an operator, copy an entry, write its formula with Python's arithmetic and the functions of ``F``, and give it a
-record in ``mxop/records/math.py``.  Integer data are computed in float64, and truncated, where a formula needs reals.
-Examples assume ``import mxop as mx``.
+A function of a number is a row of :data:`TABLE`, or an entry below if it has parameters or a gradient rule.  It is traced;
+shapes, types, kernels for both devices and gradients of every order follow from it.  To add one, add a row, and its record to
+``mxop/records/math.py``.  Integer data are computed in float64, and truncated, where a formula needs reals.
 """
 
 import math
+from collections.abc import Callable
 
 from ..opdef import Bound, DType, F, elementwise, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import along, compiled, summed_in
+from ._shared import along, compiled, on_both, summed_in
 
-# In this module `abs` and `round` are operators: formulas write F.abs and F.round.
+#: Name, namespaces of aliases (``_sparse`` of ``_sparse_sin``), formula, summary, an example's data and what it gives.
+TABLE = (
+    # ---- arithmetic --------------------------------------------------------------------------------------------------
+    ("negative", "_sparse", lambda x: -x, "Numerical negative, ``-data``.", "[1, -2]", "[-1.  2.]"),
+    ("abs", "_sparse", F.abs, "Absolute value, ``|data|``; its gradient at 0 is 0.", "[-2, 0, 3]", "[2. 0. 3.]"),
+    ("sign", "_sparse", F.sign, "Sign: -1, 0 or 1; its gradient is zero.", "[-2, 0, 3]", "[-1.  0.  1.]"),
+    ("square", "_sparse", F.square, "Square, ``data**2``.", "[2, -3]", "[4. 9.]"),
+    ("reciprocal", "", F.reciprocal, "Reciprocal, ``1 / data``; infinite at 0.", "[2, -4]", "[ 0.5  -0.25]"),
+    ("degrees", "_sparse", lambda x: x * (180 / math.pi),
+     "Convert radians to degrees, ``data * 180 / pi``.", "[0, 3.14159265]", "[  0. 180.]"),
+    ("radians", "_sparse", lambda x: x * (math.pi / 180),
+     "Convert degrees to radians, ``data * pi / 180``.", "[0, 180]", "[0.    3.142]"),
+    # ---- powers, exponentials, logarithms ----------------------------------------------------------------------------
+    ("sqrt", "_sparse", F.sqrt, "Square root; NaN below 0, and its gradient is infinite at 0.", "[4, 9]", "[2. 3.]"),
+    ("rsqrt", "_sparse", F.rsqrt, "Reciprocal square root, ``1 / sqrt(data)``.", "[4, 16]", "[0.5  0.25]"),
+    ("cbrt", "_sparse", F.cbrt, "Cube root, for negative numbers too; its gradient is infinite at 0.", "[8, -27]", "[ 2. -3.]"),
+    ("rcbrt", "", F.rcbrt, "Reciprocal cube root, ``1 / cbrt(data)``.", "[8, -64]", "[ 0.5  -0.25]"),
+    ("exp", "_sparse", F.exp, "Exponential, ``e**data``.", "[0, 1]", "[1.    2.718]"),
+    ("expm1", "_sparse", F.expm1, "Exponential minus one, ``exp(data) - 1``, exact near 0.", "[0, 1]", "[0.    1.718]"),
+    ("log", "_sparse", F.log, "Natural logarithm; -inf at 0, NaN below.", "[1, 10]", "[0.    2.303]"),
+    ("log2", "_sparse", F.log2, "Logarithm to base 2; -inf at 0, NaN below.", "[1, 8]", "[0. 3.]"),
+    ("log10", "_sparse", F.log10, "Logarithm to base 10; -inf at 0, NaN below.", "[1, 20]", "[0.    1.301]"),
+    ("log1p", "_sparse", F.log1p,
+     "Logarithm of one plus, ``log(1 + data)``, exact near 0; -inf at -1, NaN below.", "[0, 1]", "[0.    0.693]"),
+    # ---- trigonometric and hyperbolic --------------------------------------------------------------------------------
+    ("sin", "_sparse", F.sin, "Sine of an angle in radians.", "[0, 1]", "[0.    0.841]"),
+    ("cos", "_sparse", F.cos, "Cosine of an angle in radians.", "[0, 1]", "[1.   0.54]"),
+    ("tan", "_sparse", F.tan, "Tangent of an angle in radians.", "[0, 1]", "[0.    1.557]"),
+    ("arcsin", "_sparse", F.arcsin, "Inverse sine, from -pi/2 to pi/2; NaN outside of [-1, 1].", "[0, 1]", "[0.    1.571]"),
+    ("arccos", "_sparse", F.arccos, "Inverse cosine, from 0 to pi; NaN outside of [-1, 1].", "[1, 0]", "[0.    1.571]"),
+    ("arctan", "_sparse", F.arctan, "Inverse tangent, from -pi/2 to pi/2.", "[0, 1]", "[0.    0.785]"),
+    ("sinh", "_sparse", F.sinh, "Hyperbolic sine, ``(exp(data) - exp(-data)) / 2``.", "[0, 1]", "[0.    1.175]"),
+    ("cosh", "_sparse", F.cosh, "Hyperbolic cosine, ``(exp(data) + exp(-data)) / 2``.", "[0, 1]", "[1.    1.543]"),
+    ("tanh", "_sparse", F.tanh, "Hyperbolic tangent, from -1 to 1.", "[0, 1]", "[0.    0.762]"),
+    ("arcsinh", "_sparse", F.arcsinh, "Inverse hyperbolic sine.", "[0, 1]", "[0.    0.881]"),
+    ("arccosh", "_sparse", F.arccosh, "Inverse hyperbolic cosine; NaN below 1.", "[1, 2]", "[0.    1.317]"),
+    ("arctanh", "_sparse", F.arctanh,
+     "Inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond.", "[0, 0.5]", "[0.    0.549]"),
+    # ---- special functions -------------------------------------------------------------------------------------------
+    ("erf", "_npx", F.erf,
+     "Error function, ``2/sqrt(pi) * integral of exp(-t**2) from 0 to data``.", "[0, 1]", "[0.    0.843]"),
+    ("erfinv", "_npx", F.erfinv, "Inverse error function; infinite at -1 and 1, NaN beyond.", "[0, 0.5]", "[0.    0.477]"),
+    ("gamma", "_npx _sparse", F.gamma, "Gamma function; ``gamma(n) = (n - 1)!``.", "[1, 5]", "[ 1. 24.]"),
+    ("gammaln", "_npx _sparse", F.gammaln, "Logarithm of the absolute value of the gamma function.", "[1, 5]", "[0.    3.178]"),
+    ("digamma", "", F.digamma, "Derivative of :func:`gammaln`.", "[1, 2]", "[-0.577  0.423]"),
+    # ---- rounding: the gradient is zero ------------------------------------------------------------------------------
+    ("round", "_sparse", F.round, "Nearest integer; halves go away from zero.", "[-2.5, 0.5, 1.4]", "[-3.  1.  1.]"),
+    ("rint", "_sparse", F.rint, "Nearest integer; halves go down, as in MXNet.", "[-2.5, 0.5, 1.6]", "[-3.  0.  2.]"),
+    ("ceil", "_sparse", F.ceil, "Smallest integer that is not below the value.", "[-1.5, 1.5]", "[-1.  2.]"),
+    ("floor", "_sparse", F.floor, "Largest integer that is not above the value.", "[-1.5, 1.5]", "[-2.  1.]"),
+    ("trunc", "_sparse", F.trunc, "Integer part: the value without its fraction.", "[-1.5, 1.5]", "[-1.  1.]"),
+    ("fix", "_sparse", F.trunc, "Nearest integer towards zero (the same as ``trunc``).", "[-1.5, 1.5]", "[-1.  1.]"),
+    ("logical_not", "", F.lnot,
+     "1 where the value is zero, otherwise 0, in the data's type; the gradient is zero.", "[0, 2]", "[1. 0.]"),
+    # ---- activations -------------------------------------------------------------------------------------------------
+    ("sigmoid", "_sparse", F.sigmoid, "Logistic function, ``1 / (1 + exp(-data))``.", "[0, 1]", "[0.5   0.731]"),
+    ("log_sigmoid", "", F.log_sigmoid,
+     "Logarithm of the logistic function, ``-log(1 + exp(-data))``, without overflow.", "[0, 1]", "[-0.693 -0.313]"),
+    ("softsign", "", F.softsign, "Softsign activation, ``data / (1 + |data|)``.", "[-1, 0, 3]", "[-0.5   0.    0.75]"),
+)  # fmt: skip
 
 
-# ---- arithmetic ------------------------------------------------------------------------------------------------------
-@elementwise(aliases=("_sparse_negative",))
-def negative(data):
-    """Numerical negative, ``-data``.
+def _register(name: str, spaces: str, formula: Callable, summary: str, data: str, result: str) -> None:
+    def function(data):
+        return formula(data)
 
-    >>> mx.nd.negative(mx.nd.array([1, -2])).asnumpy().tolist()
-    [-1.0, 2.0]
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""{summary}
+
+    >>> print(mx.nd.{name}(mx.nd.array({data})).asnumpy().round(3))
+    {result}
     """
-    return -data
+    elementwise(function, aliases=[f"{space}_{name}" for space in spaces.split()])
 
 
-@elementwise(aliases=("_sparse_abs",))
-def abs(data):
-    """Absolute value, ``|data|``; its gradient at 0 is 0.
-
-    >>> mx.nd.abs(mx.nd.array([-2, 0, 3])).asnumpy().tolist()
-    [2.0, 0.0, 3.0]
-    """
-    return F.abs(data)
+for _row in TABLE:
+    _register(*_row)
 
 
-@elementwise(aliases=("_sparse_sign",))
-def sign(data):
-    """Sign: -1, 0 or 1; its gradient is zero.
-
-    >>> mx.nd.sign(mx.nd.array([-2, 0, 3])).asnumpy().tolist()
-    [-1.0, 0.0, 1.0]
-    """
-    return F.sign(data)
-
-
-@elementwise(aliases=("_sparse_square",))
-def square(data):
-    """Square, ``data**2``.
-
-    >>> mx.nd.square(mx.nd.array([2, -3])).asnumpy().tolist()
-    [4.0, 9.0]
-    """
-    return F.square(data)
-
-
-@elementwise
-def reciprocal(data):
-    """Reciprocal, ``1 / data``; infinite at 0.
-
-    >>> mx.nd.reciprocal(mx.nd.array([2, -4])).asnumpy().tolist()
-    [0.5, -0.25]
-    """
-    return F.reciprocal(data)
-
-
+# ---- with parameters, or a gradient rule -----------------------------------------------------------------------------
 @elementwise(aliases=("_npi_clip", "_sparse_clip"))
 def clip(data, *, a_min: Bound, a_max: Bound):
     """Limit values to the interval from `a_min` to `a_max`: ``min(max(data, a_min), a_max)``.
@@ -80,26 +106,6 @@ def clip(data, *, a_min: Bound, a_max: Bound):
     return F.minimum(F.maximum(data, a_min), a_max)  # data first: a tie, hence the gradient at a bound, is its own
 
 
-@elementwise(aliases=("_sparse_degrees",))
-def degrees(data):
-    """Convert radians to degrees, ``data * 180 / pi``.
-
-    >>> print(mx.nd.degrees(mx.nd.array([0, 3.14159265])).asnumpy().round(3))
-    [  0. 180.]
-    """
-    return data * (180 / math.pi)
-
-
-@elementwise(aliases=("_sparse_radians",))
-def radians(data):
-    """Convert degrees to radians, ``data * pi / 180``.
-
-    >>> print(mx.nd.radians(mx.nd.array([0, 180])).asnumpy().round(3))
-    [0.    3.142]
-    """
-    return data * (math.pi / 180)
-
-
 @elementwise(name="_contrib_quadratic", aliases=("quadratic",))
 def quadratic(data, *, a: float = 0.0, b: float = 0.0, c: float = 0.0):
     """Evaluate ``a*data**2 + b*data + c`` element by element.
@@ -110,351 +116,6 @@ def quadratic(data, *, a: float = 0.0, b: float = 0.0, c: float = 0.0):
     return data * (a * data + b) + c
 
 
-# ---- powers, exponentials, logarithms --------------------------------------------------------------------------------
-@elementwise(aliases=("_sparse_sqrt",))
-def sqrt(data):
-    """Square root; NaN below 0, and its gradient is infinite at 0.
-
-    >>> mx.nd.sqrt(mx.nd.array([4, 9])).asnumpy().tolist()
-    [2.0, 3.0]
-    """
-    return F.sqrt(data)
-
-
-@elementwise(aliases=("_sparse_rsqrt",))
-def rsqrt(data):
-    """Reciprocal square root, ``1 / sqrt(data)``.
-
-    >>> mx.nd.rsqrt(mx.nd.array([4, 16])).asnumpy().tolist()
-    [0.5, 0.25]
-    """
-    return F.rsqrt(data)
-
-
-@elementwise(aliases=("_sparse_cbrt",))
-def cbrt(data):
-    """Cube root, for negative numbers too; its gradient is infinite at 0.
-
-    >>> mx.nd.cbrt(mx.nd.array([8, -27])).asnumpy().tolist()
-    [2.0, -3.0]
-    """
-    return F.cbrt(data)
-
-
-@elementwise
-def rcbrt(data):
-    """Reciprocal cube root, ``1 / cbrt(data)``.
-
-    >>> mx.nd.rcbrt(mx.nd.array([8, -64])).asnumpy().tolist()
-    [0.5, -0.25]
-    """
-    return F.rcbrt(data)
-
-
-@elementwise(aliases=("_sparse_exp",))
-def exp(data):
-    """Exponential, ``e**data``.
-
-    >>> print(mx.nd.exp(mx.nd.array([0, 1])).asnumpy().round(3))
-    [1.    2.718]
-    """
-    return F.exp(data)
-
-
-@elementwise(aliases=("_sparse_expm1",))
-def expm1(data):
-    """Exponential minus one, ``exp(data) - 1``, exact near 0.
-
-    >>> print(mx.nd.expm1(mx.nd.array([0, 1])).asnumpy().round(3))
-    [0.    1.718]
-    """
-    return F.expm1(data)
-
-
-@elementwise(aliases=("_sparse_log",))
-def log(data):
-    """Natural logarithm; -inf at 0, NaN below.
-
-    >>> print(mx.nd.log(mx.nd.array([1, 10])).asnumpy().round(3))
-    [0.    2.303]
-    """
-    return F.log(data)
-
-
-@elementwise(aliases=("_sparse_log2",))
-def log2(data):
-    """Logarithm to base 2; -inf at 0, NaN below.
-
-    >>> mx.nd.log2(mx.nd.array([1, 8])).asnumpy().tolist()
-    [0.0, 3.0]
-    """
-    return F.log2(data)
-
-
-@elementwise(aliases=("_sparse_log10",))
-def log10(data):
-    """Logarithm to base 10; -inf at 0, NaN below.
-
-    >>> print(mx.nd.log10(mx.nd.array([1, 20])).asnumpy().round(3))
-    [0.    1.301]
-    """
-    return F.log10(data)
-
-
-@elementwise(aliases=("_sparse_log1p",))
-def log1p(data):
-    """Logarithm of one plus, ``log(1 + data)``, exact near 0; -inf at -1, NaN below.
-
-    >>> print(mx.nd.log1p(mx.nd.array([0, 1])).asnumpy().round(3))
-    [0.    0.693]
-    """
-    return F.log1p(data)
-
-
-# ---- trigonometric and hyperbolic ------------------------------------------------------------------------------------
-@elementwise(aliases=("_sparse_sin",))
-def sin(data):
-    """Sine of an angle in radians.
-
-    >>> print(mx.nd.sin(mx.nd.array([0, 1])).asnumpy().round(3))
-    [0.    0.841]
-    """
-    return F.sin(data)
-
-
-@elementwise(aliases=("_sparse_cos",))
-def cos(data):
-    """Cosine of an angle in radians.
-
-    >>> print(mx.nd.cos(mx.nd.array([0, 1])).asnumpy().round(3))
-    [1.   0.54]
-    """
-    return F.cos(data)
-
-
-@elementwise(aliases=("_sparse_tan",))
-def tan(data):
-    """Tangent of an angle in radians.
-
-    >>> print(mx.nd.tan(mx.nd.array([0, 1])).asnumpy().round(3))
-    [0.    1.557]
-    """
-    return F.tan(data)
-
-
-@elementwise(aliases=("_sparse_arcsin",))
-def arcsin(data):
-    """Inverse sine, from -pi/2 to pi/2; NaN outside of [-1, 1].
-
-    >>> print(mx.nd.arcsin(mx.nd.array([0, 1])).asnumpy().round(3))
-    [0.    1.571]
-    """
-    return F.arcsin(data)
-
-
-@elementwise(aliases=("_sparse_arccos",))
-def arccos(data):
-    """Inverse cosine, from 0 to pi; NaN outside of [-1, 1].
-
-    >>> print(mx.nd.arccos(mx.nd.array([1, 0])).asnumpy().round(3))
-    [0.    1.571]
-    """
-    return F.arccos(data)
-
-
-@elementwise(aliases=("_sparse_arctan",))
-def arctan(data):
-    """Inverse tangent, from -pi/2 to pi/2.
-
-    >>> print(mx.nd.arctan(mx.nd.array([0, 1])).asnumpy().round(3))
-    [0.    0.785]
-    """
-    return F.arctan(data)
-
-
-@elementwise(aliases=("_sparse_sinh",))
-def sinh(data):
-    """Hyperbolic sine, ``(exp(data) - exp(-data)) / 2``.
-
-    >>> print(mx.nd.sinh(mx.nd.array([0, 1])).asnumpy().round(3))
-    [0.    1.175]
-    """
-    return F.sinh(data)
-
-
-@elementwise(aliases=("_sparse_cosh",))
-def cosh(data):
-    """Hyperbolic cosine, ``(exp(data) + exp(-data)) / 2``.
-
-    >>> print(mx.nd.cosh(mx.nd.array([0, 1])).asnumpy().round(3))
-    [1.    1.543]
-    """
-    return F.cosh(data)
-
-
-@elementwise(aliases=("_sparse_tanh",))
-def tanh(data):
-    """Hyperbolic tangent, from -1 to 1.
-
-    >>> print(mx.nd.tanh(mx.nd.array([0, 1])).asnumpy().round(3))
-    [0.    0.762]
-    """
-    return F.tanh(data)
-
-
-@elementwise(aliases=("_sparse_arcsinh",))
-def arcsinh(data):
-    """Inverse hyperbolic sine.
-
-    >>> print(mx.nd.arcsinh(mx.nd.array([0, 1])).asnumpy().round(3))
-    [0.    0.881]
-    """
-    return F.arcsinh(data)
-
-
-@elementwise(aliases=("_sparse_arccosh",))
-def arccosh(data):
-    """Inverse hyperbolic cosine; NaN below 1.
-
-    >>> print(mx.nd.arccosh(mx.nd.array([1, 2])).asnumpy().round(3))
-    [0.    1.317]
-    """
-    return F.arccosh(data)
-
-
-@elementwise(aliases=("_sparse_arctanh",))
-def arctanh(data):
-    """Inverse hyperbolic tangent; infinite at -1 and 1, NaN beyond.
-
-    >>> print(mx.nd.arctanh(mx.nd.array([0, 0.5])).asnumpy().round(3))
-    [0.    0.549]
-    """
-    return F.arctanh(data)
-
-
-# ---- special functions -----------------------------------------------------------------------------------------------
-@elementwise(aliases=("_npx_erf",))
-def erf(data):
-    """Error function, ``2/sqrt(pi) * integral of exp(-t**2) from 0 to data``.
-
-    >>> print(mx.nd.erf(mx.nd.array([0, 1])).asnumpy().round(3))
-    [0.    0.843]
-    """
-    return F.erf(data)
-
-
-@elementwise(aliases=("_npx_erfinv",))
-def erfinv(data):
-    """Inverse error function; infinite at -1 and 1, NaN beyond.
-
-    >>> print(mx.nd.erfinv(mx.nd.array([0, 0.5])).asnumpy().round(3))
-    [0.    0.477]
-    """
-    return F.erfinv(data)
-
-
-@elementwise(aliases=("_npx_gamma", "_sparse_gamma"))
-def gamma(data):
-    """Gamma function; ``gamma(n) = (n - 1)!``.
-
-    >>> print(mx.nd.gamma(mx.nd.array([1, 5])).asnumpy().round(3))
-    [ 1. 24.]
-    """
-    return F.gamma(data)
-
-
-@elementwise(aliases=("_npx_gammaln", "_sparse_gammaln"))
-def gammaln(data):
-    """Logarithm of the absolute value of the gamma function.
-
-    >>> print(mx.nd.gammaln(mx.nd.array([1, 5])).asnumpy().round(3))
-    [0.    3.178]
-    """
-    return F.gammaln(data)
-
-
-@elementwise
-def digamma(data):
-    """Derivative of :func:`gammaln`.
-
-    >>> print(mx.nd.digamma(mx.nd.array([1, 2])).asnumpy().round(3))
-    [-0.577  0.423]
-    """
-    return F.digamma(data)
-
-
-# ---- rounding: the gradient is zero ----------------------------------------------------------------------------------
-@elementwise(aliases=("_sparse_round",))
-def round(data):
-    """Nearest integer; halves go away from zero.
-
-    >>> mx.nd.round(mx.nd.array([-2.5, 0.5, 1.4])).asnumpy().tolist()
-    [-3.0, 1.0, 1.0]
-    """
-    return F.round(data)
-
-
-@elementwise(aliases=("_sparse_rint",))
-def rint(data):
-    """Nearest integer; halves go down, as in MXNet.
-
-    >>> mx.nd.rint(mx.nd.array([-2.5, 0.5, 1.6])).asnumpy().tolist()
-    [-3.0, 0.0, 2.0]
-    """
-    return F.rint(data)
-
-
-@elementwise(aliases=("_sparse_ceil",))
-def ceil(data):
-    """Smallest integer that is not below the value.
-
-    >>> mx.nd.ceil(mx.nd.array([-1.5, 1.5])).asnumpy().tolist()
-    [-1.0, 2.0]
-    """
-    return F.ceil(data)
-
-
-@elementwise(aliases=("_sparse_floor",))
-def floor(data):
-    """Largest integer that is not above the value.
-
-    >>> mx.nd.floor(mx.nd.array([-1.5, 1.5])).asnumpy().tolist()
-    [-2.0, 1.0]
-    """
-    return F.floor(data)
-
-
-@elementwise(aliases=("_sparse_trunc",))
-def trunc(data):
-    """Integer part: the value without its fraction.
-
-    >>> mx.nd.trunc(mx.nd.array([-1.5, 1.5])).asnumpy().tolist()
-    [-1.0, 1.0]
-    """
-    return F.trunc(data)
-
-
-@elementwise(aliases=("_sparse_fix",))
-def fix(data):
-    """Nearest integer towards zero (the same as ``trunc``).
-
-    >>> mx.nd.fix(mx.nd.array([-1.5, 1.5])).asnumpy().tolist()
-    [-1.0, 1.0]
-    """
-    return F.trunc(data)
-
-
-@elementwise
-def logical_not(data):
-    """1 where the value is zero, otherwise 0, in the data's type; the gradient is zero.
-
-    >>> mx.nd.logical_not(mx.nd.array([0, 2])).asnumpy().tolist()
-    [1.0, 0.0]
-    """
-    return F.lnot(data)
-
-
-# ---- activations -----------------------------------------------------------------------------------------------------
 @elementwise(aliases=("_sparse_relu",), rule=lambda g, data, output: F.where(output > 0, g, output))
 def relu(data):
     """Rectified linear unit, ``max(0, data)``; NaN stays NaN, in the gradient too, and the gradient at 0 is 0.
@@ -463,26 +124,6 @@ def relu(data):
     [0.0, 0.0, 3.0]
     """
     return F.maximum(0.0, data)
-
-
-@elementwise(aliases=("_sparse_sigmoid",))
-def sigmoid(data):
-    """Logistic function, ``1 / (1 + exp(-data))``.
-
-    >>> print(mx.nd.sigmoid(mx.nd.array([0, 1])).asnumpy().round(3))
-    [0.5   0.731]
-    """
-    return F.sigmoid(data)
-
-
-@elementwise
-def log_sigmoid(data):
-    """Logarithm of the logistic function, ``-log(1 + exp(-data))``, without overflow.
-
-    >>> print(mx.nd.log_sigmoid(mx.nd.array([0, 1])).asnumpy().round(3))
-    [-0.693 -0.313]
-    """
-    return F.log_sigmoid(data)
 
 
 @elementwise
@@ -495,16 +136,6 @@ def hard_sigmoid(data, *, alpha: float = 0.2, beta: float = 0.5):
     return F.maximum(0.0, F.minimum(1.0, F.fma(alpha, data, beta)))  # one rounding, where the sum cancels
 
 
-@elementwise
-def softsign(data):
-    """Softsign activation, ``data / (1 + |data|)``.
-
-    >>> mx.nd.softsign(mx.nd.array([-1, 0, 3])).asnumpy().tolist()
-    [-0.5, 0.0, 0.75]
-    """
-    return F.softsign(data)
-
-
 # The rule keeps infinite data from meeting the zero of the branch that is not taken.
 @elementwise(
     aliases=("_npx_smooth_l1",),
@@ -514,8 +145,6 @@ def softsign(data):
 )
 def smooth_l1(data, *, scalar: float = 1.0, is_int: bool = True):
     """Smooth L1 loss: ``(scalar*data)**2 / 2`` where ``|data| < 1/scalar**2``, otherwise ``|data| - 0.5/scalar**2``.
-
-    `is_int` has no effect.
 
     >>> mx.nd.smooth_l1(mx.nd.array([-3, 0.5, 1])).asnumpy().tolist()
     [2.5, 0.125, 0.5]
@@ -543,21 +172,10 @@ def _(ins, outs):
     return [shape], [shape]
 
 
-def _divide_by_sqrt_dim(xp, data, out):
-    # float16 is divided in float32, integers in float64, as in formulas
-    xp.divide(data, math.sqrt(data.shape[-1]), out=out, dtype=xp.result_type(data.dtype, xp.float32), casting="unsafe")
-
-
-@div_sqrt_dim.cpu
-def _(inputs, outputs):
-    import numpy as np
-
-    _divide_by_sqrt_dim(np, np.asarray(inputs[0]), np.asarray(outputs[0]))
-
-
-@div_sqrt_dim.gpu
+@on_both(div_sqrt_dim)
 def _(xp, inputs, outputs):
-    _divide_by_sqrt_dim(xp, inputs[0], outputs[0])
+    wide = xp.result_type(inputs[0].dtype, xp.float32)  # as in formulas: float16 in float32, integers in float64
+    xp.divide(inputs[0], math.sqrt(inputs[0].shape[-1]), out=outputs[0], dtype=wide, casting="unsafe")
 
 
 @div_sqrt_dim.gradient

@@ -1,7 +1,4 @@
-"""Products of matrices.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Products of matrices."""
 
 from functools import partial
 from itertools import pairwise
@@ -76,14 +73,8 @@ def _joins(lhs, rhs, *, transpose_a, transpose_b, **params):
 
 
 @kernel(strided=True, adds=True, at_once=_joins, aliases=("_sparse_dot",))
-def dot(
-    lhs,
-    rhs,
-    *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    forward_stype: Literal[None, "csr", "default", "row_sparse"] = None,
-):
+def dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False,
+        forward_stype: Literal[None, "csr", "default", "row_sparse"] = None):  # fmt: skip
     """Multiply vectors, matrices, or arrays of more dimensions, of which the last of `lhs` meets the first of `rhs`.
 
     Parameters
@@ -94,8 +85,6 @@ def dot(
         Contract the first dimension of `lhs` instead of its last one.
     transpose_b : bool
         Contract the last dimension of `rhs` instead of its first one.
-    forward_stype : optional
-        Accepted for MXNet's sake; results are dense.
 
     Returns
     -------
@@ -208,23 +197,13 @@ def _(F, heads, inputs, outputs, *, side, **flags):
     # <h, lhs gradient> = <head, dot(h, rhs)>, which is linear in head and in rhs
     head, other, _ = inputs
     there, of_other = ((heads[0], other), "rhs") if side == "lhs" else ((other, heads[0]), "lhs")
-    return [
-        lambda: F.dot(*there, **flags),
-        lambda: F._dot_grad(head, heads[0], other, side=of_other, **flags),
-        None,
-    ]
+    return [lambda: F.dot(*there, **flags), lambda: F._dot_grad(head, heads[0], other, side=of_other, **flags), None]
 
 
 # ---- batch_dot ------------------------------------------------------------------------------------------------------
 @kernel(strided=True, adds=True, aliases=("_npx_batch_dot",))
-def batch_dot(
-    lhs,
-    rhs,
-    *,
-    transpose_a: bool = False,
-    transpose_b: bool = False,
-    forward_stype: Literal[None, "csr", "default", "row_sparse"] = None,
-):
+def batch_dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False,
+              forward_stype: Literal[None, "csr", "default", "row_sparse"] = None):  # fmt: skip
     """Multiply two stacks of matrices.
 
     Parameters
@@ -233,8 +212,6 @@ def batch_dot(
         Floating-point arrays of at least three dimensions; all but the last two are equal.
     transpose_a, transpose_b : bool
         Transpose the matrices of one side first.
-    forward_stype : optional
-        Accepted for MXNet's sake; results are dense.
 
     >>> mx.nd.batch_dot(mx.nd.ones((5, 2, 3)), mx.nd.ones((5, 3, 4))).shape
     (5, 2, 4)

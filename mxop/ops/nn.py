@@ -1,7 +1,4 @@
-"""Layers of neural networks: activations, the fully connected layer, softmax.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Layers of neural networks: activations, the fully connected layer, softmax."""
 
 from typing import Literal
 
@@ -9,7 +6,7 @@ from ..opdef import DType, F, composite, elementwise, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpTypeError, OpValueError, UnknownShapeError
 from ..support.shape_mode import numpy_shape
-from ._shared import Count, float_types, reviewed, size_of, typed_by_first
+from ._shared import Count, equal_shapes, float_types, reviewed, size_of, typed_by_first
 from .matrix import matrix_of, product, product_gpu
 
 
@@ -20,7 +17,6 @@ def Activation(data, *, act_type: Literal["relu", "sigmoid", "softrelu", "softsi
 
     Parameters
     ----------
-    data : NDArray or Symbol
     act_type : {'relu', 'sigmoid', 'softrelu', 'softsign', 'tanh'}
         ``max(x, 0)``, ``1 / (1 + exp(-x))``, ``log(1 + exp(x))``, ``x / (1 + abs(x))`` or ``tanh(x)``.
 
@@ -110,22 +106,12 @@ def _(F, heads, inputs, outputs, **params):
     output_names=("output", "mask"),
     active_inputs=lambda *, act_type, **params: ("data", "gamma") if act_type == "prelu" else ("data",),
 )
-def LeakyReLU(
-    F,
-    data,
-    gamma=None,
-    *,
-    act_type: Literal["elu", "gelu", "leaky", "prelu", "rrelu", "selu"] = "leaky",
-    slope: float = 0.25,
-    lower_bound: float = 0.125,
-    upper_bound: float = 0.334,
-    is_train,
-):
+def LeakyReLU(F, data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", "prelu", "rrelu", "selu"] = "leaky",
+              slope: float = 0.25, lower_bound: float = 0.125, upper_bound: float = 0.334, is_train):  # fmt: skip
     """Activation functions that leak where the data are negative.
 
     Parameters
     ----------
-    data : NDArray or Symbol
     gamma : NDArray or Symbol
         Only for ``prelu``: the learned slope, one number or one a channel (axis 1; axis 0 of a vector), or a matrix, one for
         each sample and channel.
@@ -133,7 +119,6 @@ def LeakyReLU(
         For negative ``x``: ``leaky`` gives ``slope * x``, ``elu`` ``slope * (exp(x) - 1)``, ``selu`` the
         self-normalising ELU, ``prelu`` ``gamma * x``, ``rrelu`` a slope between the bounds times ``x``; ``gelu`` is ``x``
         times the normal distribution function, everywhere.
-    slope : float
     lower_bound, upper_bound : float
         While training, the slope of ``rrelu`` is drawn between them for each element; otherwise it is their mean.
 
@@ -184,7 +169,6 @@ def FullyConnected(data, weight, bias, *, num_hidden: Count, no_bias: bool = Fal
         ``(num_hidden,)`` or ``(num_hidden, 1)``; not taken with `no_bias`.
     num_hidden : int
         Number of outputs.
-    no_bias : bool
     flatten : bool
         Merge all dimensions of the data but the first; otherwise the layer is applied to the last one.
 
@@ -337,17 +321,7 @@ def _below_highest(F, data, axis):
     return F.broadcast_sub(data, F.BlockGrad(F._highest(data, axis=axis, keepdims=True)))  # on which nothing depends
 
 
-def _keeps_shape(op):
-    @op.infer
-    def _(ins, outs, *, axis):
-        found = infer.same_shape(op.name, ("data", "output"), [ins[0], outs[0]])
-        return found[:1], found[1:]
-
-    return op
-
-
 # Their gradients are told from their results: nothing else is kept.
-@_keeps_shape
 @composite(name="_softmaxed")
 def softmaxed(F, data, *, axis: int):
     """Exponentials along an axis, divided by their sum."""
@@ -361,7 +335,6 @@ def _(F, heads, inputs, outputs, *, axis):
     return [y * F.broadcast_sub(g, F.sum(g * y, axis=axis, keepdims=True))]
 
 
-@_keeps_shape
 @composite(name="_log_softmaxed")
 def log_softmaxed(F, data, *, axis: int):
     """The logarithm of what ``_softmaxed`` gives, without its loss of accuracy."""
@@ -402,12 +375,10 @@ def softmax(F, data, length=None, *, axis: int = -1, temperature: float | None =
     length : NDArray or Symbol
         Only with `use_length`: how many leading elements of each row count, as integers, of the data's shape without
         `axis`.  The others give 0.
-    axis : int
     temperature : float, optional
         Divides the data first.
     dtype : str or type, optional
         Element type of the result; the data's by default.  float16 is computed in float32.
-    use_length : bool
 
     >>> mx.nd.softmax(mx.nd.array([[0, 0], [7, 7]])).asnumpy().tolist()
     [[0.5, 0.5], [0.5, 0.5]]
@@ -417,7 +388,7 @@ def softmax(F, data, length=None, *, axis: int = -1, temperature: float | None =
 
 @composite(
     active_inputs=_softmax_inputs, by_keyword=("length",)
-)  # MXNet's has no such input: softmin(x, -1) gives the axis
+)  # in MXNet it has no length: softmin(x, -1) gives the axis
 def softmin(F, data, length=None, *, axis: int = -1, temperature: float | None = None, dtype: DType | None = None,
             use_length: bool | None = False):  # fmt: skip
     """Softmax of the negated data.  Parameters as for ``softmax``.
@@ -439,6 +410,8 @@ def log_softmax(F, data, length=None, *, axis: int = -1, temperature: float | No
     return _normalized(F, data, length, axis, temperature, dtype, logarithm=True)
 
 
+for _op in (softmaxed, log_softmaxed):
+    equal_shapes(_op)
 for _op in (softmax, softmin, log_softmax):
     _softmax_rules(_op)
 

@@ -1,8 +1,7 @@
 """Normalisation: data less their mean, over their standard deviation; the operators differ in the axes that these are of.
 
 All are compositions, so their gradients are right at every order.  float16 data are computed in float32.  Where MXNet counts
-outputs that nobody can see (``node_row_ptr`` of its files), the result stands in their place, too.  Examples assume
-``import mxop as mx``.
+outputs that nobody can see (``node_row_ptr`` of its files), the result stands in their place, too.
 """
 
 from typing import Annotated, Literal
@@ -81,7 +80,7 @@ _MOVING = {"moving_mean": 3, "moving_var": 4}
 _BATCH_OUTPUTS = ("output", "mean", "var", "new_moving_mean", "new_moving_var")
 
 
-def _batch(F, data, gamma, beta, moving, *, eps, momentum, fix_gamma, use_global_stats, is_train, axis=1):
+def _batch(F, data, gamma, beta, *moving, eps, momentum, fix_gamma, use_global_stats, is_train, axis=1, **ignored):
     """Return the result, mean and variance that were used, and the new moving ones."""
     x, mean, var, new = F._widened(data), *moving, moving
 
@@ -119,25 +118,10 @@ def _batch_operator(name, **options):
 
 
 @_batch_operator("BatchNorm", aliases=("_npx_batch_norm",))
-def BatchNorm(
-    F,
-    data,
-    gamma,
-    beta,
-    moving_mean,
-    moving_var,
-    *,
-    eps: float = 1e-3,
-    momentum: float = 0.9,
-    fix_gamma: bool = True,
-    use_global_stats: bool = False,
-    output_mean_var: bool = False,
-    axis: int = 1,
-    cudnn_off: bool = False,
-    min_calib_range: float | None = None,
-    max_calib_range: float | None = None,
-    is_train,
-):
+def BatchNorm(F, data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-3, momentum: float = 0.9,
+              fix_gamma: bool = True, use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1,
+              cudnn_off: bool = False, min_calib_range: float | None = None, max_calib_range: float | None = None,
+              is_train):  # fmt: skip
     """Normalise each channel over the batch: ``(data - mean) / sqrt(var + eps) * gamma + beta``.
 
     While training, mean and variance are the data's, and the moving ones become ``momentum * moving + (1 - momentum) * new``
@@ -151,17 +135,14 @@ def BatchNorm(
         One number a channel; float32 where the data are float16.
     moving_mean, moving_var : NDArray or Symbol
         States of the same shape and type.
-    eps : float
-    momentum : float
     fix_gamma : bool
         Use 1 in the place of `gamma`, which then has gradient 0.
     use_global_stats : bool
         Use the moving mean and variance in training as well.
     output_mean_var : bool
         Return the mean and ``1 / sqrt(var + eps)``, too.
-    axis : int
-    cudnn_off, min_calib_range, max_calib_range
-        Are ignored.
+    min_calib_range, max_calib_range
+        Have no effect.
 
     >>> x, one, zero = mx.nd.array([[1, 2], [3, 6]]), mx.nd.ones((2,)), mx.nd.zeros((2,))
     >>> mean, var = mx.nd.zeros((2,)), mx.nd.ones((2,))
@@ -172,85 +153,38 @@ def BatchNorm(
     ([0.20000000298023224, 0.4000000059604645], [1.0, 1.2999999523162842])
     """
     known = {"eps": eps, "momentum": momentum, "fix_gamma": fix_gamma, "use_global_stats": use_global_stats}
-    y, mean, var, *new = _batch(F, data, gamma, beta, (moving_mean, moving_var), axis=axis, is_train=is_train, **known)
+    y, mean, var, *new = _batch(F, data, gamma, beta, moving_mean, moving_var, axis=axis, is_train=is_train, **known)
     return y, mean, F.rsqrt(var + eps), *new
 
 
-@_batch_operator("_contrib_BatchNormWithReLU")
-def batch_norm_with_relu(
-    F,
-    data,
-    gamma,
-    beta,
-    moving_mean,
-    moving_var,
-    *,
-    eps: float = 1e-3,
-    momentum: float = 0.9,
-    fix_gamma: bool = True,
-    use_global_stats: bool = False,
-    output_mean_var: bool = False,
-    axis: int = 1,
-    cudnn_off: bool = False,
-    min_calib_range: float | None = None,
-    max_calib_range: float | None = None,
-    is_train,
-):
+@_batch_operator("_contrib_BatchNormWithReLU", extra_params=BatchNorm.spec.params)
+def batch_norm_with_relu(F, data, gamma, beta, moving_mean, moving_var, *, is_train, **params):
     """``BatchNorm``, of which what is negative becomes 0.
 
     >>> x, one, zero = mx.nd.array([[-1], [2]]), mx.nd.ones((1,)), mx.nd.zeros((1,))
     >>> mx.nd.contrib.BatchNormWithReLU(x, one, zero, zero.copy(), one.copy(), eps=0).asnumpy().tolist()
     [[0.0], [2.0]]
     """
-    known = {"eps": eps, "momentum": momentum, "fix_gamma": fix_gamma, "use_global_stats": use_global_stats}
-    y, mean, var, *new = _batch(F, data, gamma, beta, (moving_mean, moving_var), axis=axis, is_train=is_train, **known)
-    return F.relu(y), mean, F.rsqrt(var + eps), *new
+    y, *others = BatchNorm.function(F, data, gamma, beta, moving_mean, moving_var, is_train=is_train, **params)
+    return F.relu(y), *others
 
 
-@_batch_operator("BatchNorm_v1")
-def BatchNorm_v1(
-    F,
-    data,
-    gamma,
-    beta,
-    moving_mean,
-    moving_var,
-    *,
-    eps: float = 1e-3,
-    momentum: float = 0.9,
-    fix_gamma: bool = True,
-    use_global_stats: bool = False,
-    output_mean_var: bool = False,
-    is_train,
-):
+_V1 = BatchNorm.spec.params[:5]  # those before the axis
+
+
+@_batch_operator("BatchNorm_v1", extra_params=_V1)
+def BatchNorm_v1(F, data, gamma, beta, moving_mean, moving_var, *, is_train, **params):
     """``BatchNorm`` of axis 1, as older models have it; with `output_mean_var` it returns the mean and the variance.
 
     >>> x, one, zero = mx.nd.array([[-1], [2]]), mx.nd.ones((1,)), mx.nd.zeros((1,))
     >>> mx.nd.BatchNorm_v1(x, one, zero, zero.copy(), one.copy(), eps=0).asnumpy().tolist()
     [[-1.0], [2.0]]
     """
-    known = {"eps": eps, "momentum": momentum, "fix_gamma": fix_gamma, "use_global_stats": use_global_stats}
-    return _batch(F, data, gamma, beta, (moving_mean, moving_var), is_train=is_train, **known)
+    return _batch(F, data, gamma, beta, moving_mean, moving_var, is_train=is_train, **params)
 
 
-@_batch_operator("_contrib_SyncBatchNorm")
-def sync_batch_norm(
-    F,
-    data,
-    gamma,
-    beta,
-    moving_mean,
-    moving_var,
-    *,
-    eps: float = 1e-3,
-    momentum: float = 0.9,
-    fix_gamma: bool = True,
-    use_global_stats: bool = False,
-    output_mean_var: bool = False,
-    ndev: int = 1,
-    key: str,
-    is_train,
-):
+@_batch_operator("_contrib_SyncBatchNorm", extra_params=_V1, param_order=[*(p.name for p in _V1), "ndev", "key"])
+def sync_batch_norm(F, data, gamma, beta, moving_mean, moving_var, *, ndev: int = 1, key: str, is_train, **params):
     """``BatchNorm_v1`` over the parts of a batch on `ndev` devices, of which there is one here: `key` has no effect.
 
     >>> x, one, zero = mx.nd.array([[-1], [2]]), mx.nd.ones((1,)), mx.nd.zeros((1,))
@@ -259,8 +193,7 @@ def sync_batch_norm(
     """
     if ndev != 1:
         raise OpValueError(f"operator _contrib_SyncBatchNorm: ndev={ndev}; a graph is on one device")
-    known = {"eps": eps, "momentum": momentum, "fix_gamma": fix_gamma, "use_global_stats": use_global_stats}
-    return _batch(F, data, gamma, beta, (moving_mean, moving_var), is_train=is_train, **known)
+    return _batch(F, data, gamma, beta, moving_mean, moving_var, is_train=is_train, **params)
 
 
 # ---- of each sample --------------------------------------------------------------------------------------------------
@@ -285,11 +218,8 @@ def LayerNorm(F, data, gamma, beta, *, axis: int = -1, eps: float = 1e-5, output
 
     Parameters
     ----------
-    data : NDArray or Symbol
     gamma, beta : NDArray or Symbol
         One number for each place along `axis`.
-    axis : int
-    eps : float
     output_mean_var : bool
         Return the means and the ``sqrt(var + eps)``, too, which keep the axis with size 1.
 
@@ -330,7 +260,6 @@ def GroupNorm(F, data, gamma, beta, *, num_groups: Annotated[int, Range(1)] = 1,
         One number a group.
     num_groups : int
         Divides the number of channels.
-    eps : float
     output_mean_var : bool
         Return the means and the ``sqrt(var + eps)``, too: ``(batch, num_groups)``.
 
@@ -373,7 +302,6 @@ def InstanceNorm(F, data, gamma, beta, *, eps: float = 1e-3):
         ``(batch, channels, ...)``.
     gamma, beta : NDArray or Symbol
         One number a channel.
-    eps : float
 
     >>> x = mx.nd.array([[[1, 3], [2, 6]]])
     >>> mx.nd.InstanceNorm(x, mx.nd.array([1, 2]), mx.nd.array([0, 1]), eps=0).asnumpy().tolist()
@@ -405,7 +333,6 @@ def L2Normalization(F, data, *, eps: float = 1e-10, mode: Literal["channel", "in
     ----------
     data : NDArray or Symbol
         ``(batch, channels, ...)``.
-    eps : float
     mode : {'instance', 'channel', 'spatial'}
         The length of each sample, of the channels at each place, or of the places of each channel.
 
@@ -440,7 +367,6 @@ def LRN(F, data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0,
     ----------
     data : NDArray or Symbol
         ``(batch, channels, ...)``.
-    alpha, beta, knorm : float
     nsize : int
         How many channels are near, the channel itself in their middle; those beyond the ends count as 0.
 

@@ -3,7 +3,7 @@
 A call returns the new weights; ``out=weight`` puts them where the weights are.  States are changed in place.  A gradient is
 multiplied by `rescale_grad`, then cut to ``-clip_gradient ... clip_gradient`` (if that is not negative); the weights' share
 `wd` is added after that, but for Adam, FTML and RMSProp, which cut the sum.  Updates of several tensors, and of float16
-weights, are in :mod:`.many_updates`.  Examples assume ``import mxop as mx``.
+weights, are in :mod:`.many_updates`.
 """
 
 import math
@@ -37,7 +37,6 @@ def sgd_update(weight, grad, *, lr: float, wd: float = 0.0, rescale_grad: float 
 
     Parameters
     ----------
-    weight, grad : NDArray or Symbol
     lr : float
         Learning rate.
     wd : float
@@ -46,8 +45,6 @@ def sgd_update(weight, grad, *, lr: float, wd: float = 0.0, rescale_grad: float 
         Multiplies the gradient.
     clip_gradient : float
         The gradient is cut to ``-clip_gradient ... clip_gradient`` then; a negative number leaves it as it is.
-    lazy_update : bool
-        Is ignored: the gradient has all rows.
 
     >>> w = mx.nd.array([1, 2])
     >>> mx.nd.sgd_update(w, mx.nd.array([10, -10]), lr=0.5, clip_gradient=1, out=w).asnumpy().tolist()
@@ -364,10 +361,8 @@ def lamb_update_phase2(F, weight, g, r1, r2, *, lr: float, lower_bound: float = 
 
     Parameters
     ----------
-    weight, g : NDArray or Symbol
     r1, r2 : NDArray or Symbol
         One number each: the norms of `weight` and `g`.  Where one is 0, their ratio counts as 1.
-    lr : float
     lower_bound, upper_bound : float
         Limits of `r1`; negative ones are none.
 

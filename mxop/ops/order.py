@@ -1,7 +1,4 @@
-"""Sorting: one kernel puts elements in order, another finds the order; the rest takes or marks what that names.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Sorting: one kernel puts elements in order, another finds the order; the rest takes or marks what that names."""
 
 from typing import Literal
 
@@ -149,16 +146,8 @@ def _topk_names(*, ret_typ, **params):
     num_outputs=lambda *, ret_typ, **params: 2 if ret_typ == "both" else 1,
     output_names=_topk_names,
 )
-def topk(
-    F,
-    data,
-    *,
-    axis: int | None = -1,
-    k: int = 1,
-    ret_typ: Literal["both", "indices", "mask", "value"] = "indices",
-    is_ascend: bool = False,
-    dtype: DType = dtypes.FLOAT32,
-):
+def topk(F, data, *, axis: int | None = -1, k: int = 1, ret_typ: Literal["both", "indices", "mask", "value"] = "indices",
+         is_ascend: bool = False, dtype: DType = dtypes.FLOAT32):  # fmt: skip
     """Find the `k` largest elements along an axis, in their order.
 
     Equal elements keep their order, and NaN counts as the largest number.  The gradient goes to the elements whose
@@ -166,7 +155,6 @@ def topk(
 
     Parameters
     ----------
-    data : NDArray or Symbol
     axis : int or None
         None: among all elements.
     k : int
@@ -203,10 +191,8 @@ def sort(F, data, *, axis: int | None = -1, is_ascend: bool = True):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     axis : int or None
         None: sort all elements, into a vector.
-    is_ascend : bool
 
     >>> mx.nd.sort(mx.nd.array([[3, 1, 2]]), is_ascend=False).asnumpy().tolist()
     [[3.0, 2.0, 1.0]]
@@ -221,10 +207,8 @@ def argsort(F, data, *, axis: int | None = -1, is_ascend: bool = True, dtype: DT
 
     Parameters
     ----------
-    data : NDArray or Symbol
     axis : int or None
         None: of all elements, as a vector.
-    is_ascend : bool
     dtype : str or type
         Of the indices.  float32 counts to 2**24 only, so ask for ``int64`` on longer axes.
 

@@ -1,7 +1,6 @@
 """Orthogonal factors of matrices, or of stacks of them, and eigenvectors.
 
 Gradient rules are those of M. Seeger et al., "Auto-differentiating linear algebra" (2017).
-Examples assume ``import mxop as mx``.
 """
 
 from ..opdef import infer, kernel

@@ -1,7 +1,4 @@
-"""Pooling: windows of images, or bins of them, reduced to one element each.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Pooling: windows of images, or bins of them, reduced to one element each."""
 
 from typing import Literal
 
@@ -44,8 +41,6 @@ def Pooling(
         Whether ``avg`` divides by the number of elements with padding (the default) or without.
     layout : {'NCW', 'NCHW', 'NCDHW', 'NWC', 'NHWC', 'NDHWC'}, optional
         Order of the dimensions; channels are the second one by default.
-    cudnn_off
-        Taken for MXNet's sake.
 
     >>> x = mx.nd.array([[[1, 2, 4, 8, 16]]])
     >>> mx.nd.Pooling(x, kernel=(2,), stride=(2,)).asnumpy().tolist()

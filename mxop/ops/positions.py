@@ -1,7 +1,4 @@
-"""Positions of elements as numbers, and rows at positions.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Positions of elements as numbers, and rows at positions."""
 
 from ..opdef import Shape, composite, infer, kernel
 from ..support import dtypes
@@ -135,11 +132,9 @@ def index_copy(old_tensor, index_vector, new_tensor):
 
     Parameters
     ----------
-    old_tensor : NDArray or Symbol
     index_vector : NDArray or Symbol
         For each row of `new_tensor`, which row it replaces; of equal ones the last stays, and gradients take them for
         different.
-    new_tensor : NDArray or Symbol
 
     >>> old, new = mx.nd.zeros((3, 2)), mx.nd.array([[1, 2], [3, 4]])
     >>> mx.nd.contrib.index_copy(old, mx.nd.array([2, 0]), new).asnumpy().tolist()

@@ -1,7 +1,7 @@
 """Numbers in eight bits: real numbers as levels of a range and back, and the range that loses least.
 
 A level is a number times how many levels the largest one takes; which halves are rounded to even, as processors do.  The
-gradient is zero.  Examples assume ``import mxop as mx``.
+gradient is zero.
 """
 
 from typing import Literal
@@ -97,7 +97,6 @@ def quantize(F, data, min_range, max_range, *, out_type: Literal["int8", "uint8"
         Of float32.
     min_range, max_range : NDArray or Symbol
         The limits, one number each.  What is beyond them gets the last level, negative numbers without sign 0.
-    out_type : {'uint8', 'int8'}
 
     Returns
     -------
@@ -131,14 +130,8 @@ def _both_or_none(op, low, high):
 
 
 @composite(name="_contrib_quantize_v2", num_outputs=3)
-def quantize_v2(
-    F,
-    data,
-    *,
-    out_type: Literal["auto", "int8", "uint8"] = "int8",
-    min_calib_range: float | None = None,
-    max_calib_range: float | None = None,
-):
+def quantize_v2(F, data, *, out_type: Literal["auto", "int8", "uint8"] = "int8", min_calib_range: float | None = None,
+                max_calib_range: float | None = None):  # fmt: skip
     """Turn real numbers into levels of eight bits, between given limits or those of the data.
 
     The larger of the limits has 127.5 or 255.5 levels, so that it is rounded to the last one.
@@ -176,16 +169,8 @@ _typed(quantize_v2, (dtypes.FLOAT32, dtypes.INT8, dtypes.UINT8), lambda data, *,
 
 
 @composite(name="_contrib_requantize", num_outputs=3)
-def requantize(
-    F,
-    data,
-    min_range,
-    max_range,
-    *,
-    out_type: Literal["auto", "int8", "uint8"] = "int8",
-    min_calib_range: float | None = None,
-    max_calib_range: float | None = None,
-):
+def requantize(F, data, min_range, max_range, *, out_type: Literal["auto", "int8", "uint8"] = "int8",
+               min_calib_range: float | None = None, max_calib_range: float | None = None):  # fmt: skip
     """Turn levels of 32 bits into levels of eight, between given limits or those of the data.
 
     Parameters
@@ -291,7 +276,6 @@ def dequantize(F, data, min_range, max_range, *, out_type: Literal["float32"] = 
         Of int8 or uint8.
     min_range, max_range : NDArray or Symbol
         The limits, one number each; the larger has 127.5 or 255.5 levels.
-    out_type : {'float32'}
 
     >>> x = mx.nd.array([-127, 51], dtype="int8")
     >>> mx.nd.contrib.dequantize(x, mx.nd.array([-255]), mx.nd.array([1])).asnumpy().tolist()

@@ -1,7 +1,4 @@
-"""Layers of numbers in eight bits, whose results have 32.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Layers of numbers in eight bits, whose results have 32."""
 
 from ..opdef import composite, infer, kernel
 from ..support import dtypes
@@ -96,7 +93,6 @@ def quantized_fully_connected(
         The limits that levels stand for, one number of float32 each.
     num_hidden : int
         Number of outputs.
-    no_bias : bool
     flatten : bool
         Merge all dimensions of the data but the first; otherwise the layer is applied to the last one.
 
@@ -142,10 +138,6 @@ def _(ins, outs, **params):
 
 _types(
     quantized_fully_connected,
-    lambda *, no_bias, **params: (
-        _EIGHT,
-        *[(dtypes.INT8,)] * (1 if no_bias else 2),
-        *[_FLOAT] * (4 if no_bias else 6),
-    ),
+    lambda *, no_bias, **params: (_EIGHT, *[(dtypes.INT8,)] * (1 if no_bias else 2), *[_FLOAT] * (4 if no_bias else 6)),
     (dtypes.INT32, dtypes.FLOAT32, dtypes.FLOAT32),
 )

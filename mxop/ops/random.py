@@ -14,7 +14,7 @@ from ..opdef import DType, F, Range, Scalar, Shape, composite, elementwise, kern
 from ..opdef.symbolic import computed
 from ..support import dtypes, generators
 from ..support.errors import OpTypeError, OpValueError
-from ._shared import device_of, equal_shapes, on_both, zero_gradient
+from ._shared import device_of, equal_shapes, typed_by_first, zero_gradient
 
 _HALF_BITS = {dtypes.FLOAT16: 2.0**11, dtypes.BFLOAT16: 2.0**8}  # numbers in [0, 1), evenly spaced, that a type holds
 
@@ -99,64 +99,6 @@ def mixed_poisson_of(key, *, alpha: float, beta: float, shape: Shape = (), dtype
     return F.random_poisson(key, beta * F.random_gamma(key, alpha))
 
 
-# ---- the same, in the shape and type of an array whose values do not matter -------------------------------------------
-@elementwise(name="_uniform_as")
-def uniform_as(data, key, *, low: float, high: float):
-    """Numbers between `low` and `high`."""
-    return low + (high - low) * F.random(key)
-
-
-@kernel(name="_below")
-def below(data, *, low: float, high: float):
-    """The data, where they are below `high`, else `low`: rounding to their type may have reached the end.
-
-    No formula, since one that is joined with what drew the numbers would see them before they are rounded.
-
-    >>> mx.nd._internal._below(mx.nd.array([1, 2, 3]), low=0, high=3).asnumpy().tolist()
-    [1.0, 2.0, 0.0]
-    """
-
-
-equal_shapes(below)
-zero_gradient(below)
-
-
-@on_both(below)
-def _(xp, inputs, outputs, *, low, high):
-    outputs[0][...] = inputs[0]
-    outputs[0][inputs[0] >= high] = low
-
-
-@elementwise(name="_normal_as")
-def normal_as(data, key, *, loc: float, scale: float):
-    """As ``_normal_of``."""
-    return loc + scale * (math.sqrt(2) * F.erfinv(F.random_signed(key)))
-
-
-@elementwise(name="_exponential_as")
-def exponential_as(data, key, *, lam: float):
-    """As ``_exponential_of``."""
-    return -F.log1p(-F.random(key)) / lam
-
-
-@elementwise(name="_gamma_as")
-def gamma_as(data, key, *, alpha: float, beta: float):
-    """As ``_gamma_of``."""
-    return beta * F.random_gamma(key, alpha)
-
-
-@elementwise(name="_poisson_as")
-def poisson_as(data, key, *, lam: float):
-    """As ``_poisson_of``."""
-    return F.random_poisson(key, lam)
-
-
-@elementwise(name="_mixed_poisson_as")
-def mixed_poisson_as(data, key, *, alpha: float, beta: float):
-    """As ``_mixed_poisson_of``."""
-    return F.random_poisson(key, beta * F.random_gamma(key, alpha))
-
-
 # ---- dropout --------------------------------------------------------------------------------------------------------
 @elementwise(name="_dropped")
 def dropped(data, key, *, p: float, scale: float):
@@ -225,6 +167,14 @@ def _binomial(name, k, p):
     _above(name, ">=", k=k, p=p)
     odds = max(1 - p, 0.0) / p if p else math.inf
     return {"alpha": float(k), "beta": odds if k else 0.0}
+
+
+def _mixed(F, name, key, mu, alpha, **made):
+    """Return numbers of a negative binomial distribution by mean and dispersion; without dispersion they are Poisson's."""
+    _above(name, ">=", mu=mu, alpha=alpha)
+    if not alpha:
+        return F._poisson_of(key, lam=mu, **made)
+    return F._mixed_poisson_of(key, alpha=1 / alpha, beta=alpha * mu, **made)
 
 
 # ---- operators ------------------------------------------------------------------------------------------------------
@@ -350,38 +300,49 @@ def random_generalized_negative_binomial(
     True
     """
     name = "_random_generalized_negative_binomial"
-    _above(name, ">=", mu=mu, alpha=alpha)
-    key, made = F._draw_key(ctx=ctx), {"shape": shape, "dtype": code_for(name, dtype)}
-    if not alpha:
-        return F._poisson_of(key, lam=mu, **made)
-    return F._mixed_poisson_of(key, alpha=1 / alpha, beta=alpha * mu, **made)
+    return _mixed(F, name, F._draw_key(ctx=ctx), mu, alpha, shape=shape, dtype=code_for(name, dtype))
 
 
 # ---- operators in the shape, type and device of an array --------------------------------------------------------------
-@composite(name="_random_uniform_like", random=True)
+def _like(name):
+    """Decorate an operator that draws in the shape and type of its input, whose values do not matter."""
+
+    def decorate(function):
+        op = composite(function, name=name, random=True)
+        equal_shapes(op)
+        typed_by_first(op)
+        return op
+
+    return decorate
+
+
+def _as(data):
+    return {"shape": data.shape, "dtype": dtypes.code_of(data.dtype)}
+
+
+@_like("_random_uniform_like")
 def random_uniform_like(F, data, *, low: float = 0.0, high: float = 1.0):
     """Draw as ``random.uniform`` does, in the shape and type of `data`, whose values do not matter.
 
     >>> mx.nd.random.uniform_like(mx.nd.zeros((2, 3), dtype='float64')).shape
     (2, 3)
     """
-    if not low <= high:
-        raise OpValueError(f"operator _random_uniform_like: low={low} and high={high}; expected low <= high")
-    return F._below(F._uniform_as(data, key_for(F, data), low=low, high=high), low=low, high=high)
+    first, end, most = _limits("_random_uniform_like", low, high, dtypes.code_of(data.dtype))
+    return F._uniform_of(key_for(F, data), low=first, high=end, most=most, **_as(data))
 
 
-@composite(name="_random_normal_like", random=True)
+@_like("_random_normal_like")
 def random_normal_like(F, data, *, loc: float = 0.0, scale: float = 1.0):
-    """Draw as ``random.normal`` does, in the shape and type of `data`, whose values do not matter.
+    """Draw as ``random.normal`` does, in the shape and type of `data`.
 
     >>> mx.nd.random.normal_like(mx.nd.zeros((2, 3), dtype='float64')).dtype.__name__
     'float64'
     """
     _above("_random_normal_like", ">", scale=scale)
-    return F._normal_as(data, key_for(F, data), loc=loc, scale=scale)
+    return F._normal_of(key_for(F, data), loc=loc, scale=scale, **_as(data))
 
 
-@composite(name="_random_exponential_like", random=True)
+@_like("_random_exponential_like")
 def random_exponential_like(F, data, *, lam: float = 1.0):
     """Draw numbers of an exponential distribution of rate `lam`, in the shape and type of `data`.
 
@@ -389,86 +350,66 @@ def random_exponential_like(F, data, *, lam: float = 1.0):
     (2, 3)
     """
     _above("_random_exponential_like", ">", lam=lam)
-    return F._exponential_as(data, key_for(F, data), lam=lam)
+    return F._exponential_of(key_for(F, data), lam=lam, **_as(data))
 
 
-@composite(name="_random_gamma_like", random=True)
+@_like("_random_gamma_like")
 def random_gamma_like(F, data, *, alpha: float = 1.0, beta: float = 1.0):
-    """Draw as ``random.gamma`` does, in the shape and type of `data`, whose values do not matter.
+    """Draw as ``random.gamma`` does, in the shape and type of `data`.
 
     >>> mx.nd.random.gamma_like(mx.nd.zeros((2, 3)), alpha=2).shape
     (2, 3)
     """
     _above("_random_gamma_like", ">", alpha=alpha, beta=beta)
-    return F._gamma_as(data, key_for(F, data), alpha=alpha, beta=beta)
+    return F._gamma_of(key_for(F, data), alpha=alpha, beta=beta, **_as(data))
 
 
-@composite(name="_random_poisson_like", random=True)
+@_like("_random_poisson_like")
 def random_poisson_like(F, data, *, lam: float = 1.0):
-    """Draw as ``random.poisson`` does, in the shape and type of `data`, whose values do not matter.
+    """Draw as ``random.poisson`` does, in the shape and type of `data`.
 
     >>> mx.nd.random.poisson_like(mx.nd.zeros((2, 3)), lam=4).shape
     (2, 3)
     """
     _above("_random_poisson_like", ">=", lam=lam)
-    return F._poisson_as(data, key_for(F, data), lam=lam)
+    return F._poisson_of(key_for(F, data), lam=lam, **_as(data))
 
 
-@composite(name="_random_negative_binomial_like", random=True)
+@_like("_random_negative_binomial_like")
 def random_negative_binomial_like(F, data, *, k: int = 1, p: float = 1.0):
-    """Draw as ``random.negative_binomial`` does, in the shape and type of `data`, whose values do not matter.
+    """Draw as ``random.negative_binomial`` does, in the shape and type of `data`.
 
     >>> mx.nd.random.negative_binomial_like(mx.nd.zeros((2, 3)), k=2, p=0.5).shape
     (2, 3)
     """
-    return F._mixed_poisson_as(data, key_for(F, data), **_binomial("_random_negative_binomial_like", k, p))
+    return F._mixed_poisson_of(key_for(F, data), **_binomial("_random_negative_binomial_like", k, p), **_as(data))
 
 
-@composite(name="_random_generalized_negative_binomial_like", random=True)
+@_like("_random_generalized_negative_binomial_like")
 def random_generalized_negative_binomial_like(F, data, *, mu: float = 1.0, alpha: float = 1.0):
     """Draw as ``random.generalized_negative_binomial`` does, in the shape and type of `data`.
 
     >>> mx.nd.random.generalized_negative_binomial_like(mx.nd.zeros((2, 3)), mu=2).shape
     (2, 3)
     """
-    _above("_random_generalized_negative_binomial_like", ">=", mu=mu, alpha=alpha)
-    if not alpha:
-        return F._poisson_as(data, key_for(F, data), lam=mu)
-    return F._mixed_poisson_as(data, key_for(F, data), alpha=1 / alpha, beta=alpha * mu)
+    return _mixed(F, "_random_generalized_negative_binomial_like", key_for(F, data), mu, alpha, **_as(data))
 
 
 @composite(
-    name="Dropout",
-    aliases=("_npx_dropout",),
-    random=True,
-    num_outputs=2,
-    visible_outputs=1,
-    output_names=("output", "mask"),
-)
-def dropout(
-    F,
-    data,
-    *,
-    p: Annotated[float, Range(0, 1)] = 0.5,
-    mode: Literal["training", "always"] = "training",
-    axes: Shape = (),
-    cudnn_off: bool | None = False,
-    is_train,
-):
+    name="Dropout", aliases=("_npx_dropout",), random=True, num_outputs=2, visible_outputs=1, output_names=("output", "mask"),
+)  # fmt: skip
+def dropout(F, data, *, p: Annotated[float, Range(0, 1)] = 0.5, mode: Literal["training", "always"] = "training",
+            axes: Shape = (), cudnn_off: bool | None = False, is_train):  # fmt: skip
     """While training, set each element to zero with probability `p`, and divide the others by ``1 - p``.
 
     So all are NaN with ``p=1``, as in MXNet.  Backward draws the same numbers again: no mask is kept.
 
     Parameters
     ----------
-    data
-    p : float
     mode : {'training', 'always'}
         ``always`` drops in inference, too.
     axes : tuple of int
         Along these, elements are dropped together.
-    cudnn_off : bool
-        Is ignored.
 
     >>> x = mx.nd.ones((2, 3))
     >>> mx.nd.Dropout(x).asnumpy().tolist()

@@ -1,6 +1,6 @@
 """Reductions: sums, products, extrema, norms, and the positions of extrema.
 
-Each sum is its element's formula; its gradient follows.  Examples assume ``import mxop as mx``.
+Each sum is its element's formula; its gradient follows.
 """
 
 from typing import Literal
@@ -9,16 +9,7 @@ from ..opdef import DType, F, Shape, composite, elementwise, infer, kernel, redu
 from ..support import dtypes
 from ..support.errors import OpValueError
 from ..support.shape_mode import numpy_shape
-from ._shared import (
-    along,
-    both_ways,
-    compiled,
-    equal_shapes,
-    reviewed,
-    size_of,
-    typed_by_first,
-    zero_gradient,
-)
+from ._shared import along, both_ways, compiled, equal_shapes, reviewed, size_of, typed_by_first, zero_gradient
 
 
 # ---- sums -----------------------------------------------------------------------------------------------------------
@@ -28,7 +19,6 @@ def sum_(data):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     axis : int or tuple of int, optional
         Axes to sum over, counted from the end when negative; all when none is given.
     keepdims : bool
@@ -95,8 +85,6 @@ def norm(data, *, ord: Literal[1, 2] = 2, out_dtype: DType | None = None):
 
     Parameters
     ----------
-    data : NDArray or Symbol
-    ord : {1, 2}
     axis : int or tuple of int, optional
         All axes when none is given.
     keepdims : bool
@@ -317,7 +305,6 @@ def argmax(data, *, axis: int | None = None, keepdims: bool = False):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     axis : int, optional
         The flattened array is searched when none is given.
     keepdims : bool
@@ -370,7 +357,6 @@ def moments(F, data, *, axes: Shape | None = None, keepdims: bool = False):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     axes : int or tuple of int, optional
         All axes when none is given.
     keepdims : bool

@@ -1,7 +1,4 @@
-"""Copies of arrays in which some elements are others: what assignments to parts of arrays are in files of MXNet.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Copies of arrays in which some elements are others: what assignments to parts of arrays are in files of MXNet."""
 
 from ..opdef import Shape, composite, infer
 from ..support.errors import OpValueError
@@ -14,7 +11,6 @@ def scatter_set_nd(F, lhs, rhs, indices, *, shape: Shape):
 
     Parameters
     ----------
-    lhs : NDArray or Symbol
     rhs : NDArray or Symbol
         One part for each column of `indices`.
     indices : NDArray or Symbol

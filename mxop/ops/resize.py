@@ -1,7 +1,4 @@
-"""Images made larger and smaller.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Images made larger and smaller."""
 
 from typing import Annotated, Literal
 
@@ -64,16 +61,10 @@ def UpSampling(
     *data : NDArray or Symbol
         ``(batch, channels, height, width)``.  For ``nearest``, of sizes that divide `scale` times those of the first; for
         ``bilinear``, one, and the weight ``(channels, 1, k, k)`` with ``k = 2 * scale - scale % 2``.
-    scale : int
     num_filter : int
         Channels of the data, for ``bilinear``.
-    sample_type : {'nearest', 'bilinear'}
     multi_input_mode : {'concat', 'sum'}
         What becomes of several images: they are joined along the channels, or added.
-    num_args : int
-        Number of inputs; a call need not give it.
-    workspace
-        Taken for MXNet's sake.
 
     >>> mx.nd.UpSampling(mx.nd.array([[[[1, 2]]]]), scale=2, sample_type='nearest').asnumpy().tolist()
     [[[[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]]]

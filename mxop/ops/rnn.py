@@ -1,7 +1,6 @@
 """Recurrent layers: the operator ``RNN``, a composition over loops.
 
 In each layer one product serves all steps' inputs; a loop over the steps does the recurrent product and the cell.
-Examples assume ``import mxop as mx``.
 """
 
 from typing import Annotated, Literal
@@ -120,27 +119,11 @@ def _inputs(*, mode, use_sequence_length, **params):
     num_outputs=lambda *, mode, state_outputs, **params: 1 + (1 + (mode == "lstm")) * state_outputs,
     output_names=("output", "state_output", "statecell_output"),
 )
-def RNN(
-    F,
-    data,
-    parameters,
-    state,
-    state_cell=None,
-    sequence_length=None,
-    *,
-    state_size: Annotated[int, Range(1)],
-    num_layers: Annotated[int, Range(1)],
-    bidirectional: bool = False,
-    mode: Literal["gru", "lstm", "rnn_relu", "rnn_tanh"],
-    p: Annotated[float, Range(0, 1)] = 0.0,
-    state_outputs: bool = False,
-    projection_size: int | None = None,
-    lstm_state_clip_min: float | None = None,
-    lstm_state_clip_max: float | None = None,
-    lstm_state_clip_nan: bool = False,
-    use_sequence_length: bool = False,
-    is_train,
-):
+def RNN(F, data, parameters, state, state_cell=None, sequence_length=None, *, state_size: Annotated[int, Range(1)],
+        num_layers: Annotated[int, Range(1)], bidirectional: bool = False, mode: Literal["gru", "lstm", "rnn_relu", "rnn_tanh"],
+        p: Annotated[float, Range(0, 1)] = 0.0, state_outputs: bool = False, projection_size: int | None = None,
+        lstm_state_clip_min: float | None = None, lstm_state_clip_max: float | None = None, lstm_state_clip_nan: bool = False,
+        use_sequence_length: bool = False, is_train):  # fmt: skip
     """Recurrent layers over sequences: plain, LSTM or GRU, of several layers, in one direction or both.
 
     With ``x`` the input and ``h`` the state of a step, each gate is ``W x + b + R h + d``.  Plain: ``h`` becomes ``relu`` or
@@ -161,10 +144,8 @@ def RNN(
     sequence_length : NDArray or Symbol
         Only with `use_sequence_length`: the number of steps of each sequence, ``(batch,)``.  Outputs beyond are 0, the last
         state is that after the last step inside, and backward a sequence begins with its own last step.
-    state_size, num_layers : int
     bidirectional : bool
         Run each layer in both directions, and join their outputs.
-    mode : {'rnn_relu', 'rnn_tanh', 'lstm', 'gru'}
     p : float
         Dropout between layers while training.
     state_outputs : bool
@@ -175,7 +156,6 @@ def RNN(
         Limits of ``c`` in each step; both or none.
     lstm_state_clip_nan : bool
         With limits, replace NaN in ``c`` by the lower one.
-    use_sequence_length : bool
 
     >>> x, h = mx.nd.ones((2, 1, 1)), mx.nd.zeros((1, 1, 1))
     >>> params = mx.nd.array([1, 10, 0.5, 0])  # W, R, b, d

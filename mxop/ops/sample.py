@@ -5,6 +5,7 @@ NaN: a value cannot be refused where a graph runs, and in MXNet some never come 
 """
 
 import math
+from inspect import signature
 
 from ..opdef import DType, F, Shape, composite, elementwise, infer, kernel
 from ..support import dtypes
@@ -68,46 +69,48 @@ for _op in (uniform_from, normal_from, exponential_from, gamma_from, poisson_fro
 
 
 # ---- operators: so many numbers for each parameter ----------------------------------------------------------------------
-def _sampler(name, *aliases):
-    """Decorate an operator that draws `shape` numbers for each element of its inputs, which have one shape."""
-
-    def decorate(function):
-        op = composite(function, name=name, aliases=aliases, random=True)
-
-        @op.infer
-        def _(ins, outs, *, shape, dtype):
-            out, n = outs[0], len(shape)
-            if out is not None and len(out) >= n:
-                names = [*op.arguments, "what is left of the output without shape"]
-                ins = infer.same_shape(name, names, [*ins, out[: len(out) - n]])[:-1]
-            ins = infer.same_shape(name, op.arguments, ins)
-            whole = None if ins[0] is None else (*ins[0], *shape)
-            return ins, infer.same_shape(name, ("its parameters and shape", "output"), [whole, out])[1:]
-
-        return op
-
-    return decorate
-
-
 def _check_sizes(name, shape):
     if any(d < 1 for d in shape):
         raise OpValueError(f"operator {name}: shape={shape}; expected sizes above 0")
 
 
-def _drawn(F, formula, name, shape, dtype, *parameters, **options):
-    """Return what a formula gives for parameters with a dimension of size 1 in the place of each of `shape`."""
-    code, like = code_for(name, dtype), parameters[0]
-    _check_sizes(name, shape)
-    parameters = [F.Cast(p, dtype=code) for p in parameters]
-    if shape:
-        parameters = [F.Reshape(p, shape=(-2, *(1,) * len(shape))) for p in parameters]
-    key = key_for(F, like)
-    like = F._zeros(shape=shape, dtype=code, ctx=str(getattr(like, "context", ""))) if shape else parameters[0]
-    return getattr(F, formula)(*parameters, like, key, **options)
+def _sampler(declared):
+    """Make an operator of a function without a body: its arguments are the parameters of a distribution, arrays of one shape.
+
+    It draws `shape` numbers for each of their elements, by the formula of the same name.
+    """
+    name, formula = f"_{declared.__name__}", declared.__name__.replace("sample", "") + "_from"
+
+    def sample(F, *parameters, shape: Shape = (), dtype: DType | None = None):
+        code, first = code_for(name, dtype), parameters[0]
+        _check_sizes(name, shape)
+        parameters = [F.Cast(p, dtype=code) for p in parameters]
+        if shape:  # a dimension of size 1 in the place of each of `shape`
+            parameters = [F.Reshape(p, shape=(-2, *(1,) * len(shape))) for p in parameters]
+        key = key_for(F, first)
+        like = F._zeros(shape=shape, dtype=code, ctx=str(getattr(first, "context", ""))) if shape else parameters[0]
+        options = {"rounded": _ROUNDED.get(code, 0.0)} if formula == "_uniform_from" else {}
+        return getattr(F, formula)(*parameters, like, key, **options)
+
+    sample.__doc__ = declared.__doc__
+    arguments = "F", *signature(declared).parameters
+    op = composite(sample, name=name, aliases=(declared.__name__,), arguments=arguments, random=True)
+
+    @op.infer
+    def _(ins, outs, *, shape, dtype):
+        out, n = outs[0], len(shape)
+        if out is not None and len(out) >= n:
+            names = [*op.arguments, "what is left of the output without shape"]
+            ins = infer.same_shape(name, names, [*ins, out[: len(out) - n]])[:-1]
+        ins = infer.same_shape(name, op.arguments, ins)
+        whole = None if ins[0] is None else (*ins[0], *shape)
+        return ins, infer.same_shape(name, ("its parameters and shape", "output"), [whole, out])[1:]
+
+    return op
 
 
-@_sampler("_sample_uniform", "sample_uniform")
-def sample_uniform(F, low, high, *, shape: Shape = (), dtype: DType | None = None):
+@_sampler
+def sample_uniform(low, high):
     """Draw numbers of uniform distributions, `shape` of them for each `low` and `high`.
 
     Parameters
@@ -123,82 +126,66 @@ def sample_uniform(F, low, high, *, shape: Shape = (), dtype: DType | None = Non
     >>> x.shape, bool((x[1] >= 10).min() * (x[1] < 20).min())
     ((2, 3), True)
     """
-    rounded = _ROUNDED.get(code_for("_sample_uniform", dtype), 0.0)
-    return _drawn(F, "_uniform_from", "_sample_uniform", shape, dtype, low, high, rounded=rounded)
 
 
-@_sampler("_sample_normal", "sample_normal")
-def sample_normal(F, mu, sigma, *, shape: Shape = (), dtype: DType | None = None):
+@_sampler
+def sample_normal(mu, sigma):
     """Draw numbers of normal distributions, `shape` of them for each mean `mu` and standard deviation `sigma`.
-
-    The other parameters are those of ``sample_uniform``.
 
     >>> mx.nd.sample_normal(mx.nd.array([0, 5]), mx.nd.array([1, 0]), shape=(2,))[1].asnumpy().tolist()
     [5.0, 5.0]
     """
-    return _drawn(F, "_normal_from", "_sample_normal", shape, dtype, mu, sigma)
 
 
-@_sampler("_sample_exponential", "sample_exponential")
-def sample_exponential(F, lam, *, shape: Shape = (), dtype: DType | None = None):
+@_sampler
+def sample_exponential(lam):
     """Draw numbers of exponential distributions, `shape` of them for each rate `lam`.
-
-    The other parameters are those of ``sample_uniform``.
 
     >>> mx.nd.sample_exponential(mx.nd.array([1, 10]), shape=(2, 3)).shape
     (2, 2, 3)
     """
-    return _drawn(F, "_exponential_from", "_sample_exponential", shape, dtype, lam)
 
 
-@_sampler("_sample_gamma", "sample_gamma")
-def sample_gamma(F, alpha, beta, *, shape: Shape = (), dtype: DType | None = None):
+@_sampler
+def sample_gamma(alpha, beta):
     """Draw numbers of gamma distributions, `shape` of them for each shape `alpha` and scale `beta`.
 
-    A shape of 0 gives 0, one below NaN.  The other parameters are those of ``sample_uniform``.
+    A shape of 0 gives 0, one below NaN.
 
     >>> mx.nd.sample_gamma(mx.nd.array([1, 0, -1]), mx.nd.array([2, 2, 2])).asnumpy()[1:]
     array([ 0., nan], dtype=float32)
     """
-    return _drawn(F, "_gamma_from", "_sample_gamma", shape, dtype, alpha, beta)
 
 
-@_sampler("_sample_poisson", "sample_poisson")
-def sample_poisson(F, lam, *, shape: Shape = (), dtype: DType | None = None):
+@_sampler
+def sample_poisson(lam):
     """Draw numbers of Poisson distributions, `shape` of them for each mean `lam`; NaN for a negative one.
-
-    The other parameters are those of ``sample_uniform``.
 
     >>> mx.nd.sample_poisson(mx.nd.array([0, 4]), shape=(3,))[0].asnumpy().tolist()
     [0.0, 0.0, 0.0]
     """
-    return _drawn(F, "_poisson_from", "_sample_poisson", shape, dtype, lam)
 
 
-@_sampler("_sample_negative_binomial", "sample_negative_binomial")
-def sample_negative_binomial(F, k, p, *, shape: Shape = (), dtype: DType | None = None):
+@_sampler
+def sample_negative_binomial(k, p):
     """Draw how many trials of probability `p` fail before `k` succeed, `shape` times for each.
 
-    `k` need not be whole, `p` above 1 counts as 1, and NaN is drawn for negative ones.  The other parameters are those of
-    ``sample_uniform``.
+    `k` need not be whole, `p` above 1 counts as 1, and NaN is drawn for negative ones.
 
     >>> mx.nd.sample_negative_binomial(mx.nd.array([3, 3]), mx.nd.array([0.5, 1]), shape=(2,))[1].asnumpy().tolist()
     [0.0, 0.0]
     """
-    return _drawn(F, "_negative_binomial_from", "_sample_negative_binomial", shape, dtype, k, p)
 
 
-@_sampler("_sample_generalized_negative_binomial", "sample_generalized_negative_binomial")
-def sample_generalized_negative_binomial(F, mu, alpha, *, shape: Shape = (), dtype: DType | None = None):
+@_sampler
+def sample_generalized_negative_binomial(mu, alpha):
     """Draw numbers of negative binomial distributions, `shape` of them for each mean `mu` and dispersion `alpha`.
 
-    NaN is drawn for negative ones.  The other parameters are those of ``sample_uniform``.
+    NaN is drawn for negative ones.
 
     >>> mx.nd.sample_generalized_negative_binomial(mx.nd.array([0, 4]), mx.nd.array([1, 0.5]), shape=(2,)).shape
     (2, 2)
     """
-    name = "_sample_generalized_negative_binomial"
-    return _drawn(F, "_generalized_negative_binomial_from", name, shape, dtype, mu, alpha)
 
 
 # ---- choices ----------------------------------------------------------------------------------------------------------------
@@ -359,10 +346,7 @@ def shuffle(F, data):
     return F.take(data, F._order_of_bits(F._bits_as(rows, key_for(F, data))), axis=0)
 
 
-@shuffle.infer
-def _(ins, outs):
-    done = infer.same_shape("_shuffle", ("data", "output"), [*ins, *outs])
-    return done[:1], done[1:]
+equal_shapes(shuffle)
 
 
 # ---- classes that differ -----------------------------------------------------------------------------------------------

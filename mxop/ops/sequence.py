@@ -1,7 +1,4 @@
-"""Sequences of different lengths in one array: mask what lies beyond their ends, take their last elements, reverse them.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Sequences of different lengths in one array: mask what lies beyond their ends, take their last elements, reverse them."""
 
 from ..opdef import F, Scalar, composite, elementwise, infer, kernel
 from ..support import dtypes

@@ -1,7 +1,6 @@
 """Operators that give data another shape: reshape, transpose, flip, broadcast.
 
 Almost all are views: their entry says where each element of the result lies, and the framework does the rest.
-Examples assume ``import mxop as mx``.
 """
 
 from functools import lru_cache
@@ -167,7 +166,6 @@ def reshape(data, *, shape: Shape = (), reverse: bool = False, target_shape: Sha
 
     Parameters
     ----------
-    data : NDArray or Symbol
     shape : tuple of int
         Sizes, or codes: 0 copies the dimension at its place, -1 is inferred, -2 copies all that remain, -3 merges two,
         -4 splits one into the two sizes that follow (one of which may be -1).
@@ -192,15 +190,8 @@ reshaping(reshape, _reshape_forward)
 
 
 @kernel(aliases=("_npx_reshape_like",))
-def reshape_like(
-    lhs,
-    rhs,
-    *,
-    lhs_begin: int | None = None,
-    lhs_end: int | None = None,
-    rhs_begin: int | None = None,
-    rhs_end: int | None = None,
-):
+def reshape_like(lhs, rhs, *, lhs_begin: int | None = None, lhs_end: int | None = None, rhs_begin: int | None = None,
+                 rhs_end: int | None = None):  # fmt: skip
     """Give `lhs` the shape of `rhs`, or exchange only some of its dimensions for some of those of `rhs`.
 
     Parameters
@@ -469,7 +460,6 @@ def broadcast_axis(data, *, axis: Shape = (), size: Shape = ()):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     axis : int or tuple of int
         Axes whose size is 1.
     size : int or tuple of int

@@ -1,7 +1,4 @@
-"""Parts of arrays: slices as views, their gradients, and assignment to a slice.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Parts of arrays: slices as views, their gradients, and assignment to a slice."""
 
 from ..opdef import Scalar, Shape, infer, kernel
 from ..support.errors import OpIndexError, OpValueError
@@ -119,7 +116,6 @@ def slice_(data, *, begin: Shape, end: Shape, step: Shape = ()):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     begin, end : tuple of (int or None)
         For the first axes; the others are taken whole.
     step : tuple of (int or None), optional

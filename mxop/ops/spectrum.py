@@ -1,7 +1,4 @@
-"""Transforms of the last axis: Fourier's, and sums of elements at places that are drawn once (a count sketch).
-
-Examples assume ``import mxop as mx``.
-"""
+"""Transforms of the last axis: Fourier's, and sums of elements at places that are drawn once (a count sketch)."""
 
 from ..opdef import composite, infer, kernel
 from ..support.errors import OpValueError
@@ -15,7 +12,6 @@ def fft(data, *, compute_size: int = 128):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     compute_size : int
         Is ignored: how many rows MXNet transforms at once.
 

@@ -1,7 +1,4 @@
-"""Operators of sparse storage, on dense arrays and on the parts of sparse ones; ``mx.nd.sparse`` has the arrays themselves.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Operators of sparse storage, on dense arrays and on the parts of sparse ones; ``mx.nd.sparse`` has the arrays themselves."""
 
 from typing import Literal
 
@@ -120,7 +117,6 @@ def getnnz(F, data, *, axis: int | None = None):
 
     Parameters
     ----------
-    data : NDArray or Symbol
     axis : int, optional
         Count those of each column (0) or row (1) of a matrix; by default all.
 

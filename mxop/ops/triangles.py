@@ -1,7 +1,4 @@
-"""Triangles of matrices, as matrices and packed into vectors.
-
-Examples assume ``import mxop as mx``.
-"""
+"""Triangles of matrices, as matrices and packed into vectors."""
 
 from ..opdef import infer, kernel
 from ..support.errors import OpValueError

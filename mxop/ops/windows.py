@@ -1,7 +1,6 @@
 """Windows that slide over images, and sums of windows: two linear operators, each the gradient of the other.
 
 What convolutions and pooling are made of; ``im2col`` and ``col2im`` are this pair in MXNet's layout.
-Examples assume ``import mxop as mx``.
 """
 
 from itertools import product

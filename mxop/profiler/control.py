@@ -141,7 +141,6 @@ def set_config(**kwargs: Any) -> None:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.profiler.set_config(profile_al=True)
     Traceback (most recent call last):
     mxop.errors.OpTypeError: Cannot find argument 'profile_al', Possible Arguments: profile_all,...

@@ -33,7 +33,6 @@ class Domain:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> task = mx.profiler.Domain('training').new_task('load a batch')
     >>> task.start()
     >>> task.stop()
@@ -135,7 +134,6 @@ class Counter:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> seen = mx.profiler.Domain('training').new_counter('examples', 0)
     >>> seen += 32
     """

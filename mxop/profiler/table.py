@@ -21,12 +21,9 @@ _HEADS = {
 }
 _UNITS = {"Time": 1e6, "Memory": 1e3, "Counter": 1}
 SORT_KEYS = {
-    "total": lambda row: row[1],
-    "avg": lambda row: row[1] / row[0],
-    "min": lambda row: row[2],
-    "max": lambda row: row[3],
-    "count": lambda row: row[0],
-}
+    "total": lambda row: row[1], "avg": lambda row: row[1] / row[0], "min": lambda row: row[2],
+    "max": lambda row: row[3], "count": lambda row: row[0],
+}  # fmt: skip
 
 
 def as_text(tables: Tables, sort_by: str, ascending: bool) -> str:

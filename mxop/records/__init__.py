@@ -173,6 +173,12 @@ if record.__doc__ and Record.__doc__:  # all fields, where they are looked for
     record.__doc__ = re.sub(r"\*\*details\n.*", lambda _: _fields, cleandoc(record.__doc__))
 
 
+def record_of(reference: Callable[..., Any], *cases: tuple[dict, Any], **details: Any) -> Record:
+    """Make a record of pairs of parameters and shapes (one shape, or a list of one for each input)."""
+    shapes = [tuple(s) if isinstance(s, list) else (s,) for _, s in cases]
+    return Record(reference, params=[params for params, _ in cases], shapes=shapes, **details)
+
+
 def find(name: str) -> Record | None:
     """Return the record of an operator, or None."""
     if name in _users:

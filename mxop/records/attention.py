@@ -45,18 +45,15 @@ RECORDS: dict[str, Record] = {
         refuses=[("do not divide", ((3, 2, 9),)), ("expected 3 dimensions", ((3, 12),))],
     ),
     "_contrib_interleaved_matmul_selfatt_valatt": _record(
-        lambda joined, attention, heads: _weighted(attention, _parts(joined, heads, 3)[2]),
-        (((3, 2, 12), (4, 3, 3)), 2), (((2, 1, 9), (1, 2, 2)), 1),
-        refuses=[("attention has shape", ((3, 2, 12), (4, 3, 2)))],
+        lambda joined, attention, heads: _weighted(attention, _parts(joined, heads, 3)[2]), (((3, 2, 12), (4, 3, 3)), 2),
+        (((2, 1, 9), (1, 2, 2)), 1), refuses=[("attention has shape", ((3, 2, 12), (4, 3, 2)))],
     ),
     "_contrib_interleaved_matmul_encdec_qk": _record(
         lambda queries, joined, heads: _scores(_parts(queries, heads, 1)[0], _parts(joined, heads, 2)[0]),
-        (((3, 2, 4), (5, 2, 8)), 2), (((2, 1, 3), (1, 1, 6)), 1),
-        refuses=[("expected equal shapes", ((3, 2, 4), (5, 2, 12)))],
+        (((3, 2, 4), (5, 2, 8)), 2), (((2, 1, 3), (1, 1, 6)), 1), refuses=[("expected equal shapes", ((3, 2, 4), (5, 2, 12)))],
     ),
     "_contrib_interleaved_matmul_encdec_valatt": _record(
-        lambda joined, attention, heads: _weighted(attention, _parts(joined, heads, 2)[1]),
-        (((5, 2, 8), (4, 3, 5)), 2), (((1, 1, 6), (1, 2, 1)), 1),
-        refuses=[("attention has shape", ((5, 2, 8), (2, 3, 5)))],
+        lambda joined, attention, heads: _weighted(attention, _parts(joined, heads, 2)[1]), (((5, 2, 8), (4, 3, 5)), 2),
+        (((1, 1, 6), (1, 2, 1)), 1), refuses=[("attention has shape", ((5, 2, 8), (2, 3, 5)))],
     ),
 }  # fmt: skip

@@ -9,7 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from . import Record, Refusal
+from . import Record, Refusal, record_of
 
 
 # ---- windows, one by one ---------------------------------------------------------------------------------------------
@@ -161,13 +161,6 @@ def deconvolution(
 
 
 # ---- the records -----------------------------------------------------------------------------------------------------
-def record_of(reference, *cases, **details):
-    """Make a record of pairs of parameters and shapes."""
-    return Record(
-        reference, params=[params for params, _ in cases], shapes=[tuple(shapes) for _, shapes in cases], **details
-    )
-
-
 #: Of what gradient rules and composites alone call.
 GIVEN = {"shapes back": "it is called with shapes that fit each other, and looks at no others"}
 _FRAMES = (

@@ -42,13 +42,10 @@ RECORDS: dict[str, Record] = {
         {"shape": (1, 2), "data": "AACAPwAAAMA=", "dtype": "float32"},
     ),
     "_contrib_arange_like": Record(
-        _arange_like,
-        params=[{}, {"axis": 1, "start": 1, "step": 2}, {"axis": -1, "repeat": 2}, {"repeat": 3}],
-        shapes=[((2, 3),), ((2, 3),), ((2, 3),), ((2, 2),)],
-        order=0,
-        grad_inputs=(),
+        _arange_like, params=[{}, {"axis": 1, "start": 1, "step": 2}, {"axis": -1, "repeat": 2}, {"repeat": 3}],
+        shapes=[((2, 3),), ((2, 3),), ((2, 3),), ((2, 2),)], order=0, grad_inputs=(),
         unchecked={"shapes back": "forward alone, as MXNet"},
     ),
     "zeros_like": Record(np.zeros_like, shapes=[((2, 3),), ((0, 3),)], order=0, grad_inputs=()),
     "ones_like": Record(np.ones_like, shapes=[((2, 3),), ((0, 3),)], order=0, grad_inputs=()),
-}
+}  # fmt: skip

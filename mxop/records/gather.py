@@ -17,14 +17,10 @@ def _record(reference, *cases, index=1, bounds=_INDEX, inputs=2, **details):
     """Make a record of pairs of parameters and shapes; input `index` holds indices."""
     details.setdefault("unchecked", _FORWARD)
     return Record(
-        reference,
-        params=[params for params, _ in cases],
-        shapes=[tuple(shapes) for _, shapes in cases],
-        domain=tuple(bounds if k == index else _DATA for k in range(inputs)),
-        whole=(index,),
-        grad_inputs=tuple(k for k in range(1) if k != index),
-        **details,
-    )
+        reference, params=[params for params, _ in cases], shapes=[tuple(shapes) for _, shapes in cases],
+        domain=tuple(bounds if k == index else _DATA for k in range(inputs)), whole=(index,),
+        grad_inputs=tuple(k for k in range(1) if k != index), **details,
+    )  # fmt: skip
 
 
 def _places(index, size, mode):
@@ -89,12 +85,9 @@ def _mask_grad(head, index, like, axis=0):
 
 
 _TAKE = (
-    ({}, [(4, 3), (2, 2)]),
-    ({"axis": -1, "mode": "wrap"}, [(2, 3), (4,)]),
-    ({"axis": 1}, [(2, 3, 2), (3,)]),
-    ({}, [(5,), (3,)]),
-    ({"axis": 1, "mode": "wrap"}, [(0, 3), (2,)]),
-)
+    ({}, [(4, 3), (2, 2)]), ({"axis": -1, "mode": "wrap"}, [(2, 3), (4,)]), ({"axis": 1}, [(2, 3, 2), (3,)]),
+    ({}, [(5,), (3,)]), ({"axis": 1, "mode": "wrap"}, [(0, 3), (2,)]),
+)  # fmt: skip
 _PICK = (
     ({}, [(2, 3), (2,)]),
     ({"axis": 0, "mode": "wrap"}, [(3, 2), (2,)]),
@@ -139,31 +132,19 @@ RECORDS: dict[str, Record] = {
     "Embedding": Record(
         lambda data, weight, **params: _take(weight, data),
         params=[{"input_dim": 4, "output_dim": 3}, {"input_dim": 2, "output_dim": 1}],
-        shapes=[((2, 3), (4, 3)), ((5,), (2, 1))],
-        domain=(_INDEX, _DATA),
-        unchecked=_FORWARD,
-        whole=(0,),
-        grad_inputs=(1,),
+        shapes=[((2, 3), (4, 3)), ((5,), (2, 1))], domain=(_INDEX, _DATA), unchecked=_FORWARD, whole=(0,), grad_inputs=(1,),
     ),
     "gather_nd": _record(_gather_nd, *_POINTS, bounds=_NEGATIVE),
     "_gather_nd_grad": _grad(_gather_nd, _POINTS, _shape_by(_gather_nd), bounds=_NEGATIVE),
     # one part, or parts with places that differ: of several with one place, gradients say nothing
     "scatter_nd": _record(
-        _scatter_nd,
-        ({"shape": (3, 4)}, [(1,), (2, 1)]),
-        ({"shape": (3, 2)}, [(1, 2), (1, 1)]),
-        bounds=_NEGATIVE,
+        _scatter_nd, ({"shape": (3, 4)}, [(1,), (2, 1)]), ({"shape": (3, 2)}, [(1, 2), (1, 1)]), bounds=_NEGATIVE,
         unchecked={**_FORWARD, **dict.fromkeys(("small shapes", "small gradients"), "its shape is a parameter")},
     ),
     "_backward_gather_nd": _record(_scatter_add_nd, *_PARTS, bounds=_NEGATIVE),
     "one_hot": _record(
-        _one_hot,
-        ({"depth": 3}, [(2, 3)]),
-        ({"depth": 4, "on_value": 2.0, "off_value": -1.0, "dtype": "int32"}, [(3,)]),
-        ({"depth": 1, "dtype": "float64"}, [(0, 2)]),
-        returns=lambda given, depth, dtype="float32", **params: dtype,
-        index=0,
-        inputs=1,
-        order=0,
+        _one_hot, ({"depth": 3}, [(2, 3)]), ({"depth": 4, "on_value": 2.0, "off_value": -1.0, "dtype": "int32"}, [(3,)]),
+        ({"depth": 1, "dtype": "float64"}, [(0, 2)]), returns=lambda given, depth, dtype="float32", **params: dtype, index=0,
+        inputs=1, order=0,
     ),
-}
+}  # fmt: skip

@@ -17,8 +17,8 @@ _GIVEN = "gradient rules call it with shapes that fit each other, and look at no
 #: Of helpers whose shapes follow from the operator that is differentiated: none is ever inferred from its result.
 _UNCHECKED = {
     **{name: {"shapes back": _GIVEN} for name in (
-        "_along_channels", "_broadcast_reduced", "_getitem_grad", "_reduce_like", "_repeat_grad", "_setitem",
-         "_slice_axis_grad", "_slice_grad", "_slice_like_grad", "_tile_grad", "_unbroadcast",
+        "_along_channels", "_broadcast_reduced", "_getitem_grad", "_reduce_like", "_setitem", "_slice_axis_grad", "_slice_grad",
+        "_slice_like_grad", "_unbroadcast",
     )},
     **{name: dict.fromkeys(("shapes back", "small shapes", "one variable", "small gradients"), _GIVEN)
        for name in ("_concat_grad", "_dot_grad")},
@@ -134,22 +134,6 @@ def _concat_grad(head, *likes, parts, dim=1):
     return tuple(np.split(head, places, dim))
 
 
-def _tile_grad(head, like, reps):
-    rank = max(len(reps), like.ndim)
-    shape = (1,) * (rank - like.ndim) + like.shape
-    reps = (1,) * (rank - len(reps)) + tuple(reps)
-    blocks = head.reshape([n for pair in zip(reps, shape, strict=True) for n in pair])
-    return blocks.sum(tuple(range(0, 2 * rank, 2))).reshape(like.shape)
-
-
-def _repeat_grad(head, like, repeats, axis=None):
-    shape = like.shape
-    before = 1 if axis is None else int(np.prod(shape[: axis % like.ndim], dtype=int))
-    count = like.size if axis is None else shape[axis]
-    after = 1 if axis is None else int(np.prod(shape[axis % like.ndim + 1 :], dtype=int))
-    return head.reshape(before, count, repeats, after).sum(2).reshape(shape)
-
-
 def _along_channels(gamma, data):
     return gamma.reshape((1, -1) + (1,) * (data.ndim - 2) if gamma.size > 1 else (1,) * data.ndim)
 
@@ -210,8 +194,7 @@ RECORDS: dict[str, Record] = {
         shapes=[((2, 3), (2, 3)), ((2, 3), (3,)), ((2, 3), (2, 1)), ((4, 2, 3), (1, 3)), ((2, 3), (1,)), ((0, 3), (3,))],
     ),
     "_product_of_others": Record(
-        _product_of_others,
-        shapes=[((3,),), ((2, 3),), ((2, 3), (2, 3)), ((4,), (4,), (4,))],
+        _product_of_others, shapes=[((3,),), ((2, 3),), ((2, 3), (2, 3)), ((4,), (4,), (4,))],
         params=[{}, {"axis": 1}, {"axis": 0, "exclude": True}, {"axis": 0}],
     ),
     "_select_equal": Record(
@@ -228,14 +211,6 @@ RECORDS: dict[str, Record] = {
     "_concat_grad": Record(
         _concat_grad, **_FIRST, shapes=[((2, 5), (2, 2), (2, 3)), ((4,), (1,), (3,))],
         params=[{"parts": 2}, {"parts": 2, "dim": 0}],
-    ),
-    "_tile_grad": Record(
-        _tile_grad, **_FIRST, shapes=[((4, 9), (2, 3)), ((2, 2, 3), (2, 3)), ((2, 6), (6,))],
-        params=[{"reps": (2, 3)}, {"reps": (2, 1, 1)}, {"reps": (2, 1)}],
-    ),
-    "_repeat_grad": Record(
-        _repeat_grad, **_FIRST, shapes=[((12,), (2, 3)), ((4, 3), (2, 3)), ((2, 9), (2, 3))],
-        params=[{"repeats": 2}, {"repeats": 2, "axis": 0}, {"repeats": 3, "axis": -1}],
     ),
     "_choose": Record(
         lambda condition, x, y: np.where(condition, x, y), grad_inputs=(1, 2), order=2,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from . import Record, Refusal
+from . import Record, Refusal, record_of
 
-
-def _cases(reference, *cases, **details):
-    """Make a record of pairs of parameters and shapes (one shape, or a list of one for each input)."""
-    shapes = [tuple(s) if isinstance(s, list) else (s,) for _, s in cases]
-    return Record(reference, params=[params for params, _ in cases], shapes=shapes, **{"order": 2, **details})
+_cases = partial(record_of, order=2)
 
 
 def _diagonal(data, k=0, axis1=0, axis2=1):
@@ -109,13 +107,12 @@ RECORDS: dict[str, Record] = {
                  Refusal("below the size of the axis", params={**_REFLECT, "pad_width": (3, 0)}, shapes=((3,),))],
     ),
     "Crop": _cases(
-        _crop,
-        ({"h_w": (2, 3), "offset": (1, 1)}, (2, 1, 3, 4)),
-        ({"center_crop": True}, [(1, 2, 5, 4), (2, 1, 2, 3)]),
-        ({"offset": (2, 0)}, [(1, 2, 5, 4), (2, 1, 2, 3)]),
-        grad_inputs=(0,),
-        refuses=[Refusal(r"h_w=\(2, 3\) at offset=\(2, 0\)", params={"h_w": (2, 3), "offset": (2, 0)}),
-                 Refusal("4 dimensions", shapes=((3, 4),)), Refusal(r"h_w=\(0, 0\)", params={"h_w": (0, 0)})],
+        _crop, ({"h_w": (2, 3), "offset": (1, 1)}, (2, 1, 3, 4)), ({"center_crop": True}, [(1, 2, 5, 4), (2, 1, 2, 3)]),
+        ({"offset": (2, 0)}, [(1, 2, 5, 4), (2, 1, 2, 3)]), grad_inputs=(0,),
+        refuses=[
+            Refusal(r"h_w=\(2, 3\) at offset=\(2, 0\)", params={"h_w": (2, 3), "offset": (2, 0)}),
+            Refusal("4 dimensions", shapes=((3, 4),)), Refusal(r"h_w=\(0, 0\)", params={"h_w": (0, 0)}),
+        ],
         unchecked=_FORWARD,
     ),
     "depth_to_space": _cases(

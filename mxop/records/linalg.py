@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
-from . import Record, Refusal
+from . import Record, Refusal, record_of
 
-
-def _cases(reference, *cases, **details):
-    """Make a record of pairs of parameters and shapes (one shape, or a list of one for each input)."""
-    shapes = [tuple(s) if isinstance(s, list) else (s,) for _, s in cases]
-    return Record(reference, params=[params for params, _ in cases], shapes=shapes, **{"dtypes": "l", **details})
+_cases = partial(record_of, dtypes="l")
 
 
 # ---- inputs ---------------------------------------------------------------------------------------------------------

@@ -14,9 +14,7 @@ _LOSS = {
     "order": 0,
     "grad_inputs": (0,),
     "dtypes": "f",
-    "unchecked": {
-        "head gradients": "a loss has the gradient that it says, whatever the head gradient is",
-    },
+    "unchecked": {"head gradients": "a loss has the gradient that it says, whatever the head gradient is"},
 }
 
 

@@ -9,12 +9,9 @@ from . import Record
 from .random import seeded
 
 _ACTIVATIONS = {
-    "relu": lambda x: np.where(x <= 0, 0, x),
-    "sigmoid": special.expit,
-    "softrelu": lambda x: np.logaddexp(0, x),
-    "softsign": lambda x: x / (1 + np.abs(x)),
-    "tanh": np.tanh,
-}
+    "relu": lambda x: np.where(x <= 0, 0, x), "sigmoid": special.expit, "softrelu": lambda x: np.logaddexp(0, x),
+    "softsign": lambda x: x / (1 + np.abs(x)), "tanh": np.tanh,
+}  # fmt: skip
 
 
 def _activation(data, act_type):
@@ -85,38 +82,20 @@ RECORDS: dict[str, Record] = {
     "LeakyReLU": Record(
         _leaky_relu,
         params=[
-            {},
-            {"act_type": "leaky", "slope": 0.1},
-            {"act_type": "elu"},
-            {"act_type": "selu"},
-            {"act_type": "gelu"},
-            {"act_type": "rrelu", "is_train": False},
-            {"act_type": "rrelu", "lower_bound": 0.5, "upper_bound": 0.5},
-            {"act_type": "prelu"},
-            {"act_type": "prelu"},
-            {"act_type": "prelu"},
+            {}, {"act_type": "leaky", "slope": 0.1}, {"act_type": "elu"}, {"act_type": "selu"}, {"act_type": "gelu"},
+            {"act_type": "rrelu", "is_train": False}, {"act_type": "rrelu", "lower_bound": 0.5, "upper_bound": 0.5},
+            {"act_type": "prelu"}, {"act_type": "prelu"}, {"act_type": "prelu"},
         ],
-        shapes=[((2, 3),)] * 7 + [((2, 3), (3,)), ((2, 3, 2), (3,)), ((2, 3), (1,))],
-        avoid=(0,),
-        dtypes="f",
-        seed=seeded,
+        shapes=[((2, 3),)] * 7 + [((2, 3), (3,)), ((2, 3, 2), (3,)), ((2, 3), (1,))], avoid=(0,), dtypes="f", seed=seeded,
     ),
     "FullyConnected": Record(
         _fully_connected,
         params=[
-            {"num_hidden": 2},
-            {"num_hidden": 2, "no_bias": True},
-            {"num_hidden": 2},
-            {"num_hidden": 2, "flatten": False},
-            {"num_hidden": 2, "flatten": False, "no_bias": True},
-            {"num_hidden": 2},
+            {"num_hidden": 2}, {"num_hidden": 2, "no_bias": True}, {"num_hidden": 2}, {"num_hidden": 2, "flatten": False},
+            {"num_hidden": 2, "flatten": False, "no_bias": True}, {"num_hidden": 2},
         ],
         shapes=[
-            ((3, 2), (2, 2), (2,)),
-            ((3, 2), (2, 2)),
-            ((2, 2, 2), (2, 4), (2,)),
-            ((2, 2, 3), (2, 3), (2,)),
-            ((3,), (2, 3)),
+            ((3, 2), (2, 2), (2,)), ((3, 2), (2, 2)), ((2, 2, 2), (2, 4), (2,)), ((2, 2, 3), (2, 3), (2,)), ((3,), (2, 3)),
             ((0, 3), (2, 3), (2,)),
         ],
         dtypes="f",
@@ -128,16 +107,10 @@ RECORDS: dict[str, Record] = {
     "_log_softmaxed": _along_axes(_log_softmax),
     "SoftmaxActivation": Record(
         lambda data, mode="instance": special.softmax(data, axis=1 if mode == "channel" else -1),
-        params=[{}, {"mode": "channel"}],
-        shapes=[((2, 3),), ((2, 3, 2),)],
-        dtypes="f",
+        params=[{}, {"mode": "channel"}], shapes=[((2, 3),), ((2, 3, 2),)], dtypes="f",
     ),
     "softmax_cross_entropy": Record(
-        _softmax_cross_entropy,
-        domain=((-2.0, 2.0), (1.0, 1.0)),
-        shapes=[((2, 3), (2,))],
-        grad_inputs=(0,),
-        dtypes="f",
+        _softmax_cross_entropy, domain=((-2.0, 2.0), (1.0, 1.0)), shapes=[((2, 3), (2,))], grad_inputs=(0,), dtypes="f",
         unchecked={"shapes back": "the labels' shape is given, as in MXNet"},
     ),
-}
+}  # fmt: skip

@@ -64,13 +64,11 @@ RECORDS: dict[str, Record] = {
                       order=0, grad_inputs=(), reference_dtype=True, returns=_asked, unchecked=_BACK),
     "topk": Record(
         _topk,
-        params=[{"ret_typ": "value", "k": 2}, {"k": 2, "dtype": "int64"}, {"ret_typ": "mask", "k": 2, "axis": 0},
-                {"ret_typ": "both", "k": 3, "is_ascend": True, "dtype": "float64"}, {"ret_typ": "value", "axis": None, "k": 5},
-                {"ret_typ": "mask", "axis": None, "k": 3}],
-        shapes=[((3, 4),)] * 6,
-        reference_dtype=True,
-        distinct=True,
-        returns=_topk_types,
-        unchecked=_BACK,
+        params=[
+            {"ret_typ": "value", "k": 2}, {"k": 2, "dtype": "int64"}, {"ret_typ": "mask", "k": 2, "axis": 0},
+            {"ret_typ": "both", "k": 3, "is_ascend": True, "dtype": "float64"}, {"ret_typ": "value", "axis": None, "k": 5},
+            {"ret_typ": "mask", "axis": None, "k": 3},
+        ],
+        shapes=[((3, 4),)] * 6, reference_dtype=True, distinct=True, returns=_topk_types, unchecked=_BACK,
     ),
 }  # fmt: skip

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import Record, Refusal
-from .convolution import counts, each_window, padded, record_of
+from . import Record, Refusal, record_of
+from .convolution import counts, each_window, padded
 
 
 # ---- pooling ---------------------------------------------------------------------------------------------------------
@@ -106,23 +106,18 @@ RECORDS: dict[str, Record] = {
         _pooling,
         *(({**p, "pool_type": t}, s) for p, s in _SHARED for t in ("max", "avg", "sum")),
         *(({**p, "pool_type": "lp", "p_value": 2}, s) for p, s in _SHARED[:1] + _SHARED[3:]),
-        ({**_FULL, "pool_type": "lp", "p_value": 1}, _LINE),
-        ({**_FULL, "pool_type": "lp", "p_value": 3}, _LINE),
+        ({**_FULL, "pool_type": "lp", "p_value": 1}, _LINE), ({**_FULL, "pool_type": "lp", "p_value": 3}, _LINE),
         ({**_FULL, "pad": (1,), "pool_type": "avg", "count_include_pad": False}, _LINE),
         ({**_FULL, "pad": (1,), "pool_type": "avg", "count_include_pad": True}, _LINE),
         ({"kernel": (3,), "pad": (1,), "pool_type": "avg", "count_include_pad": False}, _LINE),
         ({"kernel": (3,), "stride": (2,), "pooling_convention": "same", "pool_type": "avg"}, _LINE),
         ({"kernel": (3,), "stride": (2,), "pooling_convention": "same"}, _LINE),
         ({"kernel": (2, 1, 2), "stride": (1, 1, 2)}, [(1, 1, 2, 2, 4)]),
-        ({"kernel": (2, 1, 2), "pool_type": "avg"}, [(1, 1, 2, 2, 3)]),
-        ({"kernel": (2,), "layout": "NWC"}, [(1, 4, 2)]),
+        ({"kernel": (2, 1, 2), "pool_type": "avg"}, [(1, 1, 2, 2, 3)]), ({"kernel": (2,), "layout": "NWC"}, [(1, 4, 2)]),
         ({"kernel": (2, 2), "layout": "NHWC", "pool_type": "avg", "pad": (1, 0), "count_include_pad": False}, [(1, 3, 2, 2)]),
-        ({"layout": "NDHWC", "global_pool": True}, [(1, 2, 1, 2, 2)]),
-        dtypes="f",
-        distinct=True,
+        ({"layout": "NDHWC", "global_pool": True}, [(1, 2, 1, 2, 2)]), dtypes="f", distinct=True,
         refuses=[
-            Refusal("spans 5", params={"kernel": (5, 5)}),
-            Refusal("one to three sizes", params={}),
+            Refusal("spans 5", params={"kernel": (5, 5)}), Refusal("one to three sizes", params={}),
             Refusal("one to three dimensions", params={"global_pool": True}, shapes=((2, 3),)),
             Refusal("as layout='NWC' says", params={"global_pool": True, "layout": "NWC"}),
             Refusal("expected 2 numbers", params={"kernel": (2, 2), "stride": (1, 0)}),
@@ -136,32 +131,22 @@ RECORDS: dict[str, Record] = {
     "Pooling_v1": record_of(
         _pooling_v1,
         *(({**p, "pool_type": t}, s) for p, s in _SHARED for t in ("max", "avg", "sum")),
-        dtypes="f",
-        distinct=True,
-        avoid=(0,),
+        dtypes="f", distinct=True, avoid=(0,),
         refuses=[Refusal("spans 5", params={"kernel": (5, 5)}), Refusal("floating-point", dtypes=("int32",))],
     ),
     "_window_shares": record_of(
-        _window_shares,
-        ({"kernel": (2, 2), "pad": (1, 0), "padded": False}, _SQUARE),
+        _window_shares, ({"kernel": (2, 2), "pad": (1, 0), "padded": False}, _SQUARE),
         ({"kernel": (2, 3), "stride": (2, 2), "count": "full"}, _SQUARE),
-        ({"kernel": (2,), "stride": (3,), "count": "same"}, _LINE),
-        dtypes="f",
-        grad_inputs=(),
+        ({"kernel": (2,), "stride": (3,), "count": "same"}, _LINE), dtypes="f", grad_inputs=(),
         unchecked={"shapes back": "pooling calls it with its data, whose shape is known"},
     ),
     "_cube": Record(lambda data: data**3),
     "_root3": Record(lambda data: np.where(data == 0, 0, np.cbrt(data)), avoid=(0,), dtypes="f"),  # no sign of zeros
     "_contrib_AdaptiveAvgPooling2D": record_of(
-        _adaptive,
-        ({}, _SQUARE),
-        ({"output_size": (2,)}, _SQUARE),
-        ({"output_size": (3, 2)}, _SQUARE),
-        ({"output_size": (5, 4)}, [(1, 1, 2, 3)]),
-        dtypes="f",
+        _adaptive, ({}, _SQUARE), ({"output_size": (2,)}, _SQUARE), ({"output_size": (3, 2)}, _SQUARE),
+        ({"output_size": (5, 4)}, [(1, 1, 2, 3)]), dtypes="f",
         refuses=[
-            Refusal("one or two sizes", params={"output_size": (2, 0)}),
-            Refusal("height, width", shapes=((2, 2, 4),)),
+            Refusal("one or two sizes", params={"output_size": (2, 0)}), Refusal("height, width", shapes=((2, 2, 4),)),
             Refusal("floating-point", dtypes=("int32",)),
         ],
     ),

@@ -119,8 +119,7 @@ RECORDS: dict[str, Record] = {
     "_to_levels": Record(
         _levels, params=[{"levels": 127.5, "dtype": "int8"}, {"levels": 255.0, "dtype": "uint8"}],
         shapes=[((3, 4), (3, 4)), ((3, 4), (1, 4))], domain=((-2.0, 2.0), (0.5, 2.0)), dtypes="n",
-        input_types={0: "float32", 1: "float32"},
-        returns=lambda given, dtype, **_: dtype, **_FLAT,
+        input_types={0: "float32", 1: "float32"}, returns=lambda given, dtype, **_: dtype, **_FLAT,
     ),
     "_of_levels": Record(
         lambda data, reach, levels: data * (reach / levels), params=[{"levels": 127.5}], shapes=[((3, 4), (3, 4))],

@@ -32,10 +32,9 @@ _WRONG = ("float32", "int8")
 
 RECORDS: dict[str, Record] = {
     "_integer_layer": Record(
-        _product,
-        params=[{"num_hidden": 2}, {"num_hidden": 2}, {"num_hidden": 2, "flatten": False}, {"num_hidden": 3}],
-        shapes=[((3, 5), (2, 5)), ((2, 2, 3), (2, 6)), ((2, 2, 3), (2, 3)), ((5, 70), (3, 70))],
-        domain=(-128, 127), dtypes="i", input_types={0: "int8", 1: "int8"}, returns="int32", unchecked=_ONE_TYPE,
+        _product, params=[{"num_hidden": 2}, {"num_hidden": 2}, {"num_hidden": 2, "flatten": False}, {"num_hidden": 3}],
+        shapes=[((3, 5), (2, 5)), ((2, 2, 3), (2, 6)), ((2, 2, 3), (2, 3)), ((5, 70), (3, 70))], domain=(-128, 127),
+        dtypes="i", input_types={0: "int8", 1: "int8"}, returns="int32", unchecked=_ONE_TYPE,
         refuses=[Refusal("data has dtype float32; expected int8 or uint8", dtypes=_WRONG)], **_FLAT,
     ),
     "_contrib_quantized_fully_connected": Record(  # without a bias: tests/test_quantized.py

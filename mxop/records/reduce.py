@@ -8,17 +8,11 @@ from . import Record, Refusal
 
 #: Cases of parameters, and the shape that each is tried on: no axis, negative and several ones, `exclude`, sizes 0, 1.
 _CASES = [
-    ({}, (2, 3)),
-    ({"axis": 1}, (2, 3, 2)),
-    ({"axis": -1, "keepdims": True}, (3, 2)),
-    ({"axis": (0, -1)}, (2, 3, 2)),
-    ({"axis": (), "keepdims": True}, (2, 3)),
-    ({"axis": 1, "exclude": True}, (2, 3, 2)),
-    ({"axis": (0, 2), "exclude": True, "keepdims": True}, (2, 3, 2)),
-    ({"axis": 1}, (0, 3)),
-    ({"axis": 0}, (1, 3)),
+    ({}, (2, 3)), ({"axis": 1}, (2, 3, 2)), ({"axis": -1, "keepdims": True}, (3, 2)), ({"axis": (0, -1)}, (2, 3, 2)),
+    ({"axis": (), "keepdims": True}, (2, 3)), ({"axis": 1, "exclude": True}, (2, 3, 2)),
+    ({"axis": (0, 2), "exclude": True, "keepdims": True}, (2, 3, 2)), ({"axis": 1}, (0, 3)), ({"axis": 0}, (1, 3)),
     ({"axis": 0}, (5,)),
-]
+]  # fmt: skip
 
 
 def _axes(data, axis, exclude):
@@ -76,20 +70,13 @@ def _position(function):
 
 def _positions(function):
     cases = [
-        ({"axis": 1}, (2, 3, 2)),
-        ({"axis": -1, "keepdims": True}, (3, 4)),
-        ({}, (2, 3)),
-        ({"keepdims": True}, (2, 3)),
-        ({"axis": 0}, (5,)),
-        ({"axis": 1}, (0, 3)),
-    ]
+        ({"axis": 1}, (2, 3, 2)), ({"axis": -1, "keepdims": True}, (3, 4)), ({}, (2, 3)), ({"keepdims": True}, (2, 3)),
+        ({"axis": 0}, (5,)), ({"axis": 1}, (0, 3)),
+    ]  # fmt: skip
     return Record(
-        _position(function),
-        params=[case for case, _ in cases],
-        shapes=[(shape,) for _, shape in cases],
-        order=0,
+        _position(function), params=[case for case, _ in cases], shapes=[(shape,) for _, shape in cases], order=0,
         grad_inputs=(),
-    )
+    )  # fmt: skip
 
 
 def _moments(data, axes=None, keepdims=False):
@@ -103,24 +90,12 @@ RECORDS: dict[str, Record] = {
     "mean": _reduction(np.mean),
     "nansum": _reduction(np.nansum),
     "norm": Record(
-        _norm,
-        params=[
-            {},
-            {"axis": 1},
-            {"axis": (0, -1), "keepdims": True},
-            {"ord": 1, "axis": -1},
-            {"ord": 1},
-            {"axis": 1},
-        ],
-        shapes=[((2, 3),), ((2, 3, 2),), ((2, 3, 2),), ((3, 2),), ((4,),), ((0, 3),)],
-        avoid=(0,),
-        domain=(-2.0, 2.0),
+        _norm, params=[{}, {"axis": 1}, {"axis": (0, -1), "keepdims": True}, {"ord": 1, "axis": -1}, {"ord": 1}, {"axis": 1}],
+        shapes=[((2, 3),), ((2, 3, 2),), ((2, 3, 2),), ((3, 2),), ((4,),), ((0, 3),)], avoid=(0,), domain=(-2.0, 2.0),
     ),
     "_logsumexp": Record(
-        _along(_logsumexp),
-        params=[p for p, shape in _CASES if 0 not in shape],
-        shapes=[(shape,) for _, shape in _CASES if 0 not in shape],
-        dtypes="f",
+        _along(_logsumexp), params=[p for p, shape in _CASES if 0 not in shape],
+        shapes=[(shape,) for _, shape in _CASES if 0 not in shape], dtypes="f",
     ),
     "_finite_or_zero": Record(
         lambda data: np.where(np.isfinite(data), data, 0), order=0, grad_inputs=(), shapes=[((2, 3),)]
@@ -134,21 +109,15 @@ RECORDS: dict[str, Record] = {
     "argmax": _positions(np.argmax),
     "argmin": _positions(np.argmin),
     "_largest_at": Record(
-        lambda data, axis: np.argmax(data, axis),
-        params=[{"axis": 1}, {"axis": -1}],
-        shapes=[((2, 3),), ((2, 3, 2),)],
-        order=0,
-        grad_inputs=(),
-        returns="int64",
+        lambda data, axis: np.argmax(data, axis), params=[{"axis": 1}, {"axis": -1}], shapes=[((2, 3),), ((2, 3, 2),)],
+        order=0, grad_inputs=(), returns="int64",
     ),
     "argmax_channel": Record(
         lambda data: _full(np.argmax(data, axis=1)), shapes=[((2, 3),), ((2, 3, 2),)], order=0, grad_inputs=()
     ),
     # integers: the difference from a mean that was rounded to an integer is not the exact one
     "moments": Record(
-        _moments,
-        params=[{}, {"axes": 1}, {"axes": (0, -1), "keepdims": True}],
-        shapes=[((2, 3),), ((2, 3, 2),), ((2, 3, 2),)],
-        dtypes="f",
+        _moments, params=[{}, {"axes": 1}, {"axes": (0, -1), "keepdims": True}],
+        shapes=[((2, 3),), ((2, 3, 2),), ((2, 3, 2),)], dtypes="f",
     ),
-}
+}  # fmt: skip

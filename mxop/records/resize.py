@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import Record, Refusal
-from .convolution import GIVEN, deconvolution, record_of
+from . import Record, Refusal, record_of
+from .convolution import GIVEN, deconvolution
 
 
 # ---- nearest ----------------------------------------------------------------------------------------------------------
@@ -110,23 +110,18 @@ RECORDS: dict[str, Record] = {
         dtypes="f", order=2, grad_inputs=(0,), unchecked=GIVEN,
     ),
     "_contrib_BilinearResize2D": record_of(
-        _bilinear,
-        ({"height": 5, "width": 3}, _IMAGE),
-        ({"height": 2, "width": 7, "align_corners": False}, _IMAGE),
+        _bilinear, ({"height": 5, "width": 3}, _IMAGE), ({"height": 2, "width": 7, "align_corners": False}, _IMAGE),
         ({"scale_height": 2.0, "scale_width": 0.5}, _IMAGE),
         ({"mode": "odd_scale", "scale_height": 2.0, "scale_width": 1.5}, _IMAGE),
         *(({"mode": f"to_{parity}_{side}"}, _IMAGE) for parity in ("even", "odd") for side in ("down", "up")),
-        ({"mode": "like"}, [*_IMAGE, (1, 2, 2, 6)]),
-        ({"mode": "like", "align_corners": False}, [*_IMAGE, (1, 2, 5, 3)]),
-        dtypes="f",
-        grad_inputs=(0,),
+        ({"mode": "like"}, [*_IMAGE, (1, 2, 2, 6)]), ({"mode": "like", "align_corners": False}, [*_IMAGE, (1, 2, 5, 3)]),
+        dtypes="f", grad_inputs=(0,),
         unchecked={"shapes back": "the sizes of the result do not follow from those of the data"},
         refuses=[
             Refusal("expected two numbers above 0", params={"scale_height": 2.0}),
             Refusal("expected two numbers above 0", params={"mode": "odd_scale"}),
             Refusal("expected sizes above 0", params={"scale_height": 0.1, "scale_width": 1.0}),
-            Refusal("without elements", shapes=((1, 1, 0, 2),)),
-            Refusal("height, width", shapes=((2, 2, 4),)),
+            Refusal("without elements", shapes=((1, 1, 0, 2),)), Refusal("height, width", shapes=((2, 2, 4),)),
             Refusal("floating-point", dtypes=("int32",)),
         ],
     ),

@@ -95,15 +95,12 @@ def _case(mode, data, size, layers=1, *, bidirectional=False, projection_size=No
 
 
 _CASES = [
-    _case("lstm", (2, 2, 1), 2, state_outputs=True),
-    _case("rnn_tanh", (2, 1, 2), 2, layers=2),
-    _case("rnn_relu", (2, 2, 1), 1),
-    _case("gru", (2, 1, 2), 1, bidirectional=True, state_outputs=True),
-    _case("gru", (3, 2, 1), 2),
-    _case("lstm", (2, 1, 1), 2, layers=2, projection_size=1, state_outputs=True),
+    _case("lstm", (2, 2, 1), 2, state_outputs=True), _case("rnn_tanh", (2, 1, 2), 2, layers=2),
+    _case("rnn_relu", (2, 2, 1), 1), _case("gru", (2, 1, 2), 1, bidirectional=True, state_outputs=True),
+    _case("gru", (3, 2, 1), 2), _case("lstm", (2, 1, 1), 2, layers=2, projection_size=1, state_outputs=True),
     _case("lstm", (2, 1, 1), 1, lstm_state_clip_min=-0.1, lstm_state_clip_max=0.4),
     _case("lstm", (3, 2, 1), 1, bidirectional=True, use_sequence_length=True, state_outputs=True),
-]
+]  # fmt: skip
 
 RECORDS: dict[str, Record] = {
     "RNN": Record(

@@ -68,8 +68,7 @@ RECORDS: dict[str, Record] = {
         returns=lambda given, dtype="int32", **_: dtype,
         refuses=[
             Refusal("expected one of uint8, int32", params={"dtype": "int64"}),
-            Refusal("expected sizes above 0", params={"shape": (0,)}),
-            Refusal("expected probabilities", shapes=((2, 0),)),
+            Refusal("expected sizes above 0", params={"shape": (0,)}), Refusal("expected probabilities", shapes=((2, 0),)),
         ],
     ),
     "_sample_unique_zipfian": Record(

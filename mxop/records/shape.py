@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import Record, Refusal
+from . import Record, Refusal, record_of
 
 #: Of operators that MXNet infers forward alone; that a shape does follow here is a matter of the parameters.
 _FORWARD = {"shapes back": "the input's shape does not follow from the output's, but for some parameters"}
 _LIKE = {"shapes back": "that only the second input's shape is read does not say that it is asked for"}
-
-
-def _cases(reference, *cases, **details):
-    """Make a record of pairs of parameters and shapes (one shape, or a list of one for each input)."""
-    shapes = [tuple(s) if isinstance(s, list) else (s,) for _, s in cases]
-    return Record(reference, params=[params for params, _ in cases], shapes=shapes, **details)
 
 
 # ---- reshape --------------------------------------------------------------------------------------------------------
@@ -115,205 +109,121 @@ _PART = {"begin": (0, None), "end": (2, None), "step": (1, -2)}
 
 RECORDS: dict[str, Record] = {
     # ---- reshape
-    "Reshape": _cases(
-        _reshape,
-        ({"shape": (-1,)}, (2, 3)),
-        ({"shape": (0, -1)}, (2, 3, 2)),
-        ({"shape": (-3, -2)}, (2, 3, 2)),
-        ({"shape": (-4, -1, 2, 0)}, (4, 3)),
-        ({"shape": (-4, 2, -1, -2)}, (4, 3)),
-        ({"shape": (2, 1, 6)}, (3, 4)),
-        ({"shape": (-1, 0), "reverse": True}, (2, 3, 2)),
-        ({"shape": (2, -1, -4, 0), "reverse": True}, (6, 2)),
-        ({"target_shape": (2, 0)}, (2, 3)),
-        ({"shape": (0, 3)}, (0, 3)),
-        unchecked=_FORWARD,
+    "Reshape": record_of(
+        _reshape, ({"shape": (-1,)}, (2, 3)), ({"shape": (0, -1)}, (2, 3, 2)), ({"shape": (-3, -2)}, (2, 3, 2)),
+        ({"shape": (-4, -1, 2, 0)}, (4, 3)), ({"shape": (-4, 2, -1, -2)}, (4, 3)), ({"shape": (2, 1, 6)}, (3, 4)),
+        ({"shape": (-1, 0), "reverse": True}, (2, 3, 2)), ({"shape": (2, -1, -4, 0), "reverse": True}, (6, 2)),
+        ({"target_shape": (2, 0)}, (2, 3)), ({"shape": (0, 3)}, (0, 3)), unchecked=_FORWARD,
         refuses=[Refusal(r"\(2, 3\).*\(4,\)", shapes=((2, 3),), params={"shape": (4,)})],
     ),
-    "reshape_like": _cases(
-        _reshape_like,
-        ({}, [(2, 3), (3, 2)]),
-        ({"lhs_end": 1, "rhs_end": 2}, [(6, 2), (2, 3, 5)]),
-        ({"lhs_begin": -2, "lhs_end": None, "rhs_begin": 1, "rhs_end": 2}, [(2, 3, 2), (5, 6)]),
-        ({}, [(0, 3), (0, 2)]),
-        grad_inputs=(0,),
-        unchecked=_LIKE,
+    "reshape_like": record_of(
+        _reshape_like, ({}, [(2, 3), (3, 2)]), ({"lhs_end": 1, "rhs_end": 2}, [(6, 2), (2, 3, 5)]),
+        ({"lhs_begin": -2, "lhs_end": None, "rhs_begin": 1, "rhs_end": 2}, [(2, 3, 2), (5, 6)]), ({}, [(0, 3), (0, 2)]),
+        grad_inputs=(0,), unchecked=_LIKE,
     ),
-    "Flatten": _cases(
-        lambda data: data.reshape(len(data), int(np.prod(data.shape[1:]))),
-        ({}, (2, 3, 2)),
-        ({}, (3,)),
-        ({}, (0, 2, 3)),
+    "Flatten": record_of(
+        lambda data: data.reshape(len(data), int(np.prod(data.shape[1:]))), ({}, (2, 3, 2)), ({}, (3,)), ({}, (0, 2, 3))
     ),
-    "expand_dims": _cases(
-        np.expand_dims,
-        ({"axis": 0}, (2, 3)),
-        ({"axis": -1}, (2, 3)),
-        ({"axis": -2}, (0, 3)),
+    "expand_dims": record_of(
+        np.expand_dims, ({"axis": 0}, (2, 3)), ({"axis": -1}, (2, 3)), ({"axis": -2}, (0, 3)),
         refuses=[Refusal("axis=4", params={"axis": 4})],
     ),
-    "squeeze": _cases(
-        _squeeze,
-        ({}, (1, 3, 1)),
-        ({"axis": 0}, (1, 3, 1)),
-        ({"axis": (0, -1)}, (1, 3, 1)),
-        ({}, (1, 1)),
-        unchecked=_FORWARD,
+    "squeeze": record_of(
+        _squeeze, ({}, (1, 3, 1)), ({"axis": 0}, (1, 3, 1)), ({"axis": (0, -1)}, (1, 3, 1)), ({}, (1, 1)), unchecked=_FORWARD,
         refuses=[Refusal(r"\(2, 3\)", shapes=((2, 3),), params={"axis": 0})],
     ),
     # ---- transpose and flip
-    "transpose": _cases(
-        lambda data, axes=None: np.transpose(data, axes),
-        ({}, (2, 3)),
-        ({"axes": (1, 2, 0)}, (2, 3, 2)),
-        ({"axes": (0, -1, 1)}, (2, 3, 2)),
-        ({}, (3,)),
-        ({}, (0, 3)),
+    "transpose": record_of(
+        lambda data, axes=None: np.transpose(data, axes), ({}, (2, 3)), ({"axes": (1, 2, 0)}, (2, 3, 2)),
+        ({"axes": (0, -1, 1)}, (2, 3, 2)), ({}, (3,)), ({}, (0, 3)),
         refuses=[Refusal(r"\(0, 0\)", shapes=((2, 3),), params={"axes": (0, 0)})],
     ),
-    "SwapAxis": _cases(
-        lambda data, dim1=0, dim2=0: np.swapaxes(data, dim1, dim2),
-        ({"dim1": 0, "dim2": 2}, (2, 3, 2)),
-        ({"dim1": -1, "dim2": 0}, (2, 3)),
-        ({}, (2, 3)),
-        ({"dim1": 0, "dim2": 1}, (0, 3)),
+    "SwapAxis": record_of(
+        lambda data, dim1=0, dim2=0: np.swapaxes(data, dim1, dim2), ({"dim1": 0, "dim2": 2}, (2, 3, 2)),
+        ({"dim1": -1, "dim2": 0}, (2, 3)), ({}, (2, 3)), ({"dim1": 0, "dim2": 1}, (0, 3)),
     ),
-    "reverse": _cases(
+    "reverse": record_of(
         np.flip, ({"axis": 0}, (2, 3)), ({"axis": (0, -1)}, (2, 3, 2)), ({"axis": 1}, (3, 4)), ({"axis": 0}, (0, 3))
     ),
     # ---- broadcast
-    "broadcast_to": _cases(
+    "broadcast_to": record_of(
         lambda data, shape: np.broadcast_to(data, [d or data.shape[i] for i, d in enumerate(shape)]),
-        ({"shape": (2, 3)}, (1, 3)),
-        ({"shape": (0, 4)}, (3, 1)),
-        ({"shape": (2, 3, 2)}, (2, 1, 1)),
-        ({"shape": (0, 3)}, (0, 1)),
-        unchecked=_FORWARD,
+        ({"shape": (2, 3)}, (1, 3)), ({"shape": (0, 4)}, (3, 1)), ({"shape": (2, 3, 2)}, (2, 1, 1)),
+        ({"shape": (0, 3)}, (0, 1)), unchecked=_FORWARD,
         refuses=[Refusal(r"\(2, 3\).*\(2, 4\)", shapes=((2, 3),), params={"shape": (2, 4)})],
     ),
-    "broadcast_axis": _cases(
-        _broadcast_axis,
-        ({"axis": 1, "size": 3}, (2, 1)),
-        ({"axis": (0, -1), "size": (2, 3)}, (1, 3, 1)),
-        ({"axis": 0, "size": 2}, (1, 0)),
-        unchecked=_FORWARD,
+    "broadcast_axis": record_of(
+        _broadcast_axis, ({"axis": 1, "size": 3}, (2, 1)), ({"axis": (0, -1), "size": (2, 3)}, (1, 3, 1)),
+        ({"axis": 0, "size": 2}, (1, 0)), unchecked=_FORWARD,
     ),
-    "broadcast_like": _cases(
-        _broadcast_like,
-        ({}, [(1, 3), (2, 3)]),
-        ({}, [(2, 1, 1), (2, 3, 2)]),
-        ({"lhs_axes": (0,), "rhs_axes": (-1,)}, [(1, 3), (2, 3, 2)]),
-        grad_inputs=(0,),
-        unchecked=_LIKE,
+    "broadcast_like": record_of(
+        _broadcast_like, ({}, [(1, 3), (2, 3)]), ({}, [(2, 1, 1), (2, 3, 2)]),
+        ({"lhs_axes": (0,), "rhs_axes": (-1,)}, [(1, 3), (2, 3, 2)]), grad_inputs=(0,), unchecked=_LIKE,
     ),
     # ---- slices
-    "slice": _cases(
-        lambda data, **where: data[_key(**where)],
-        (_PART, (2, 5)),
-        ({"begin": (1,), "end": (3,)}, (4, 2)),
-        ({"begin": (-1, 0), "end": (-4, 9), "step": (-1, 2)}, (4, 3)),
-        ({"begin": (2,), "end": (1,)}, (4, 2)),
-        ({"begin": (None, 1), "end": (None, None)}, (0, 3)),
-        unchecked=_FORWARD,
+    "slice": record_of(
+        lambda data, **where: data[_key(**where)], (_PART, (2, 5)), ({"begin": (1,), "end": (3,)}, (4, 2)),
+        ({"begin": (-1, 0), "end": (-4, 9), "step": (-1, 2)}, (4, 3)), ({"begin": (2,), "end": (1,)}, (4, 2)),
+        ({"begin": (None, 1), "end": (None, None)}, (0, 3)), unchecked=_FORWARD,
     ),
-    "slice_axis": _cases(
-        _slice_axis,
-        ({"axis": 0, "begin": 1, "end": 3}, (4, 2)),
-        ({"axis": -1, "begin": -2, "end": None}, (2, 3)),
-        ({"axis": 1, "begin": 0, "end": -1}, (2, 3, 2)),
-        ({"axis": 1, "begin": 1, "end": 2}, (0, 3)),
-        unchecked=_FORWARD,
+    "slice_axis": record_of(
+        _slice_axis, ({"axis": 0, "begin": 1, "end": 3}, (4, 2)), ({"axis": -1, "begin": -2, "end": None}, (2, 3)),
+        ({"axis": 1, "begin": 0, "end": -1}, (2, 3, 2)), ({"axis": 1, "begin": 1, "end": 2}, (0, 3)), unchecked=_FORWARD,
     ),
-    "slice_like": _cases(
-        _slice_like,
-        ({}, [(3, 4), (2, 3)]),
-        ({"axes": (0, -1)}, [(3, 2, 4), (2, 5, 1)]),
-        ({"axes": (1,)}, [(3, 4), (5, 2)]),
-        grad_inputs=(0,),
-        unchecked=_LIKE,
+    "slice_like": record_of(
+        _slice_like, ({}, [(3, 4), (2, 3)]), ({"axes": (0, -1)}, [(3, 2, 4), (2, 5, 1)]), ({"axes": (1,)}, [(3, 4), (5, 2)]),
+        grad_inputs=(0,), unchecked=_LIKE,
     ),
-    "_slice_assign": _cases(
-        _slice_assign,
-        (_PART, [(2, 5), (2, 3)]),
-        ({"begin": (1,), "end": (3,)}, [(4, 2), (2, 2)]),
+    "_slice_assign": record_of(
+        _slice_assign, (_PART, [(2, 5), (2, 3)]), ({"begin": (1,), "end": (3,)}, [(4, 2), (2, 2)]),
         unchecked={"shapes back": "forward alone, as MXNet"},
     ),
-    "_slice_assign_scalar": _cases(
+    "_slice_assign_scalar": record_of(
         _slice_assign_scalar, ({"scalar": 1, **_PART}, (2, 5)), ({"begin": (1,), "end": (3,)}, (4, 2))
     ),
-    "_identity_with_attr_like_rhs": _cases(lambda lhs, rhs: lhs, ({}, [(2, 3), (2, 3)]), grad_inputs=(0,)),
+    "_identity_with_attr_like_rhs": record_of(lambda lhs, rhs: lhs, ({}, [(2, 3), (2, 3)]), grad_inputs=(0,)),
     # ---- joining and splitting
-    "Concat": _cases(
-        lambda *data, dim=1: np.concatenate(data, dim),
-        ({}, [(2, 3), (2, 1)]),
-        ({"dim": 0}, [(2, 3), (1, 3), (2, 3)]),
-        ({"dim": -1}, [(2, 2, 1), (2, 2, 2)]),
-        ({"dim": 0}, [(3,)]),
-        ({"dim": 0}, [(0, 3), (2, 3)]),
+    "Concat": record_of(
+        lambda *data, dim=1: np.concatenate(data, dim), ({}, [(2, 3), (2, 1)]), ({"dim": 0}, [(2, 3), (1, 3), (2, 3)]),
+        ({"dim": -1}, [(2, 2, 1), (2, 2, 2)]), ({"dim": 0}, [(3,)]), ({"dim": 0}, [(0, 3), (2, 3)]),
         refuses=[Refusal(r"\(2, 3\).*\(2, 4\)", shapes=((2, 3), (2, 4)), params={"dim": 0})],
     ),
-    "_rnn_param_concat": _cases(
-        lambda *data, dim=1: np.concatenate(data, dim),
-        ({"dim": 0}, [(3,), (4,), (2,)]),
-        ({}, [(2, 3), (2, 1)]),
+    "_rnn_param_concat": record_of(
+        lambda *data, dim=1: np.concatenate(data, dim), ({"dim": 0}, [(3,), (4,), (2,)]), ({}, [(2, 3), (2, 1)])
     ),
-    "stack": _cases(
-        lambda *data, axis=0: np.stack(data, axis),
-        ({}, [(2, 3), (2, 3)]),
-        ({"axis": -1}, [(2, 3), (2, 3), (2, 3)]),
-        ({"axis": 1}, [(2, 3)]),
-        ({"axis": 1}, [(0, 3), (0, 3)]),
+    "stack": record_of(
+        lambda *data, axis=0: np.stack(data, axis), ({}, [(2, 3), (2, 3)]), ({"axis": -1}, [(2, 3), (2, 3), (2, 3)]),
+        ({"axis": 1}, [(2, 3)]), ({"axis": 1}, [(0, 3), (0, 3)]),
         refuses=[Refusal(r"\(2, 3\).*\(3, 3\)", shapes=((2, 3), (3, 3)))],
     ),
-    "SliceChannel": _cases(
-        _split,
-        ({"num_outputs": 2}, (3, 4)),
-        ({"num_outputs": 3, "axis": -2, "squeeze_axis": True}, (2, 3, 2)),
-        ({"num_outputs": 1, "axis": 0}, (2, 3)),
-        ({"num_outputs": 3}, (0, 3)),
+    "SliceChannel": record_of(
+        _split, ({"num_outputs": 2}, (3, 4)), ({"num_outputs": 3, "axis": -2, "squeeze_axis": True}, (2, 3, 2)),
+        ({"num_outputs": 1, "axis": 0}, (2, 3)), ({"num_outputs": 3}, (0, 3)),
         refuses=[Refusal(r"\(2, 3\)", shapes=((2, 3),), params={"num_outputs": 2})],
     ),
-    "_split_v2": _cases(
-        _split_v2,
-        ({"indices": (0, 1)}, (2, 3)),
-        ({"indices": (0, 1, 3), "axis": -1}, (2, 4)),
-        ({"indices": (), "sections": 2, "axis": 0, "squeeze_axis": True}, (2, 3)),
-        ({"indices": (0, 0, 2), "axis": 0}, (3, 2)),
+    "_split_v2": record_of(
+        _split_v2, ({"indices": (0, 1)}, (2, 3)), ({"indices": (0, 1, 3), "axis": -1}, (2, 4)),
+        ({"indices": (), "sections": 2, "axis": 0, "squeeze_axis": True}, (2, 3)), ({"indices": (0, 0, 2), "axis": 0}, (3, 2)),
     ),
-    "tile": _cases(
-        lambda data, reps: np.tile(data, reps),
-        ({"reps": (2, 3)}, (2, 3)),
-        ({"reps": (2,)}, (2, 3)),
-        ({"reps": (2, 1, 2)}, (3, 2)),
-        refuses=[Refusal("above 0", params={"reps": (0, 2)}, shapes=((2, 3),))],
+    "tile": record_of(
+        lambda data, reps: np.tile(data, reps), ({"reps": (2, 3)}, (2, 3)), ({"reps": (2,)}, (2, 3)),
+        ({"reps": (2, 1, 2)}, (3, 2)), refuses=[Refusal("above 0", params={"reps": (0, 2)}, shapes=((2, 3),))],
         unchecked=_FORWARD,
     ),
-    "repeat": _cases(
-        lambda data, repeats, axis=None: np.repeat(data, repeats, axis),
-        ({"repeats": 2}, (2, 3)),
-        ({"repeats": 3, "axis": 0}, (2, 3)),
-        ({"repeats": 2, "axis": -1}, (2, 3, 2)),
-        ({"repeats": 0, "axis": 1}, (2, 3)),
+    "repeat": record_of(
+        lambda data, repeats, axis=None: np.repeat(data, repeats, axis), ({"repeats": 2}, (2, 3)),
+        ({"repeats": 3, "axis": 0}, (2, 3)), ({"repeats": 2, "axis": -1}, (2, 3, 2)), ({"repeats": 0, "axis": 1}, (2, 3)),
     ),
-    "where": _cases(
-        _where,
-        ({}, [(2, 3), (2, 3), (2, 3)]),
-        ({}, [(2,), (2, 3), (2, 3)]),
-        ({}, [(0, 3), (0, 3), (0, 3)]),
-        domain=((-1.0, 1.0), (-2.0, 2.0), (-2.0, 2.0)),
-        grad_inputs=(1, 2),
+    "where": record_of(
+        _where, ({}, [(2, 3), (2, 3), (2, 3)]), ({}, [(2,), (2, 3), (2, 3)]), ({}, [(0, 3), (0, 3), (0, 3)]),
+        domain=((-1.0, 1.0), (-2.0, 2.0), (-2.0, 2.0)), grad_inputs=(1, 2),
         unchecked={"shapes back": "a condition of fewer dimensions is as good as a whole one"},
     ),
     # ---- shapes as data
-    "shape_array": _cases(
-        lambda data: np.array(data.shape, np.int64),
-        ({}, (2, 3)),
-        ({}, (0, 3)),
-        order=0,
-        grad_inputs=(),
-        returns="int64",
+    "shape_array": record_of(
+        lambda data: np.array(data.shape, np.int64), ({}, (2, 3)), ({}, (0, 3)), order=0, grad_inputs=(), returns="int64",
     ),
-    "size_array": _cases(
+    "size_array": record_of(
         lambda data: np.array([data.size]), ({}, (2, 3)), ({}, (0, 3)), order=0, grad_inputs=(), returns="int64"
     ),
-}
+}  # fmt: skip

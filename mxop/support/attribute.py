@@ -21,7 +21,6 @@ class AttrScope(metaclass=showing("current", lambda: _scopes)):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> with mx.AttrScope(ctx_group='dev1'):
     ...     x = mx.sym.Variable('x')
     >>> x.attr('ctx_group')

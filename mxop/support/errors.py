@@ -247,7 +247,6 @@ class translated:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> with mx.errors.translated("nd.eye"):
     ...     int("many")
     Traceback (most recent call last):

@@ -13,7 +13,6 @@ class Handle(ctypes.c_void_p):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.nd.ones((2,))
     >>> x.handle == x.handle, x.handle == x.copy().handle, x.handle.value == x.handle.value
     (True, False, True)

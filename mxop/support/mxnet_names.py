@@ -1,7 +1,6 @@
 """What MXNet 1.x calls its modules, functions, methods and operators: an error asks whether a missing name is one of them.
 
-The names stand in ``mxnet_names.txt`` (written by ``tools/mxnet_names.py``), which is read when the first such error is
-made.
+The names stand in ``mxnet_names.txt`` (written by ``tools/mxnet_names.py``), which is read when the first such error is made.
 """
 
 from __future__ import annotations

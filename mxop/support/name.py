@@ -16,7 +16,6 @@ class NameManager(metaclass=showing("current", lambda: _managers)):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> with mx.name.NameManager():
     ...     mx.sym.exp(mx.sym.Variable('x')).name
     'exp0'
@@ -48,7 +47,6 @@ class Prefix(NameManager):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> with mx.name.Prefix('mynet_'):
     ...     mx.sym.exp(mx.sym.Variable('x')).name
     'mynet_exp0'

@@ -23,7 +23,6 @@ class CachedOp:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> op = mx.nd.CachedOp(mx.sym.Variable("x") * 2 + mx.sym.Variable("y"))
     >>> op(mx.nd.array([1, 2]), mx.nd.array([3, 4])).asnumpy().tolist()
     [5.0, 8.0]

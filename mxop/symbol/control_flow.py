@@ -78,7 +78,6 @@ def foreach(body: Callable, data: Any, init_states: Any, name: str = "foreach") 
 
     Examples
     --------
-    >>> import mxop as mx
     >>> data, total = mx.sym.Variable('data'), mx.sym.Variable('total')
     >>> sums, last = mx.sym.contrib.foreach(lambda x, s: (x + s, x + s), data, total)
     >>> sums.eval(data=mx.nd.array([[1], [2], [3]]), total=mx.nd.array([10]))[0].asnumpy().ravel().tolist()
@@ -112,7 +111,6 @@ def while_loop(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> i, s = mx.sym.Variable('i'), mx.sym.Variable('s')
     >>> out, (i, s) = mx.sym.contrib.while_loop(lambda i, s: i <= 3, lambda i, s: (s, [i + 1, s + i]), [i, s], 5)
     >>> [x.asnumpy().ravel().tolist() for x in mx.sym.Group([out, s]).eval(i=mx.nd.array([1]), s=mx.nd.array([0]))]
@@ -140,7 +138,6 @@ def cond(pred: Any, then_func: Callable, else_func: Callable, name: str = "cond"
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.sym.Variable('x')
     >>> y = mx.sym.contrib.cond(x > 0, lambda: x * 2, lambda: x / 2)
     >>> [y.eval(x=mx.nd.array([v]))[0].item() for v in (3, -3)]

@@ -18,7 +18,6 @@ def zeros(shape: Any, dtype: Any = None, name: str | None = None, attr: Any = No
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.sym.zeros((2,)).eval()[0].asnumpy().tolist()
     [0.0, 0.0]
     """
@@ -54,7 +53,6 @@ def split_v2(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.sym.split_v2(mx.sym.Variable('a'), (1, 3), axis=1, name='s').infer_shape(a=(3, 4))[1]
     [(3, 1), (3, 2), (3, 1)]
     """
@@ -73,7 +71,6 @@ def histogram(a: Symbol, bins: int | Symbol = 10, range: Any = None, name: str |
 
     Examples
     --------
-    >>> import mxop as mx
     >>> counts, edges = mx.sym.histogram(mx.sym.Variable('a'), 4, (0, 1))
     >>> counts.infer_shape(a=(9,))[1]
     [(4,)]

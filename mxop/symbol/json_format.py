@@ -23,8 +23,6 @@ from itertools import pairwise
 
 from mxop.support.errors import MXNetError
 
-__all__ = ["GraphData", "NodeData", "dumps", "loads"]
-
 VERSION = 10901  # of the MXNet whose files these are: 10000 * major + 100 * minor + patch
 _FIRST_VERSION = 800  # files did not name a version then
 
@@ -45,15 +43,10 @@ _INPUT_NAMES = {
 _ZERO, _ONE, _QUARTER = '["zero", {}]', '["one", {}]', '["Constant", {"value": 0.25}]'
 _BILINEAR = '["bilinear", {}]'
 _INITIALIZERS = {
-    "BatchNorm": {3: _ZERO, 4: _ONE},
-    "BatchNorm_v1": {3: _ZERO, 4: _ONE},
-    "CuDNNBatchNorm": {3: _ZERO, 4: _ONE},
-    "_contrib_BatchNormWithReLU": {3: _ZERO, 4: _ONE},
-    "_contrib_SyncBatchNorm": {3: _ZERO, 4: _ONE},
-    "IdentityAttachKLSparseReg": {1: _ZERO},
-    "LeakyReLU": {1: _QUARTER},
-    "UpSampling": {1: _BILINEAR},
-}
+    "BatchNorm": {3: _ZERO, 4: _ONE}, "BatchNorm_v1": {3: _ZERO, 4: _ONE}, "CuDNNBatchNorm": {3: _ZERO, 4: _ONE},
+    "_contrib_BatchNormWithReLU": {3: _ZERO, 4: _ONE}, "_contrib_SyncBatchNorm": {3: _ZERO, 4: _ONE},
+    "IdentityAttachKLSparseReg": {1: _ZERO}, "LeakyReLU": {1: _QUARTER}, "UpSampling": {1: _BILINEAR},
+}  # fmt: skip
 
 _MAX_INDEX = 2**31 - 1
 _MAX_SUBGRAPH_DEPTH = 32

@@ -207,6 +207,3 @@ def _input_names(op_name: str, strings: dict[str, str]) -> tuple[str, ...]:
         return tuple(op.input_names(op.parse({k: v for k, v in strings.items() if k in op.spec.names})))
     except MXNetError:
         return ()
-
-
-__all__ = ["from_json", "to_json"]

@@ -18,8 +18,7 @@ class Sharing:
     ----------
     ctx : Context or None
     groups : dict of str to Context, optional
-        Where the arrays of variables with the attribute ``ctx_group`` lie, among the devices of one kind: a graph runs on
-        one.
+        Where the arrays of variables with the attribute ``ctx_group`` lie, among the devices of one kind: a graph runs on one.
     names : sequence of str, optional
         Arguments whose arrays and gradients are those of `executor`; with any, its states are shared, too.
     executor : Executor, optional

@@ -23,7 +23,6 @@ class SparseExecutor:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> y = mx.sym.dot(mx.sym.var("x", stype="csr"), mx.sym.var("w", stype="row_sparse"))
     >>> executor = y.simple_bind(mx.cpu(), x=(2, 3), w=(3, 1), grad_req={"w": "write"})
     >>> executor.arg_dict["x"][:] = mx.nd.array([[0, 1, 0], [0, 2, 0]]).tostype("csr")
@@ -294,6 +293,3 @@ def _resized(array: Any, shape: tuple[int, ...]) -> Any:
     from ..ndarray import zeros
 
     return zeros(shape, array.context, dtype=array.dtype, stype=array.stype)
-
-
-__all__ = ["SparseExecutor", "gradient_storage", "is_sparse", "storage_of"]

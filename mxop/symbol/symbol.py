@@ -56,7 +56,6 @@ class Symbol(Arithmetic):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> a, b = mx.sym.Variable('a'), mx.sym.Variable('b')
     >>> c = 2 * a + b
     >>> c.list_arguments()
@@ -294,7 +293,6 @@ class Symbol(Arithmetic):
 
         Examples
         --------
-        >>> import mxop as mx
         >>> a, b, c = mx.sym.Variable('a', shape=(2, 0)), mx.sym.Variable('b'), mx.sym.Variable('c', shape=(0, 3))
         >>> (a * b + b * c).infer_shape()
         ([(2, 3), (2, 3), (2, 3)], [(2, 3)], [])
@@ -399,7 +397,6 @@ class Symbol(Arithmetic):
 
         Examples
         --------
-        >>> import mxop as mx
         >>> x = mx.sym.Variable('x')
         >>> y = mx.sym.log(mx.sym.softmax(x), name='y') * 1
         >>> y.optimize(x=(2, 3)).get_internals().list_outputs()
@@ -445,7 +442,6 @@ class Symbol(Arithmetic):
 
         Examples
         --------
-        >>> import mxop as mx
         >>> x = mx.sym.Variable('x')
         >>> second = (x * x * x).gradient(['x']).gradient(['x'])
         >>> second.eval(x=mx.nd.array([1, 2]))[0].asnumpy().tolist()
@@ -504,7 +500,6 @@ def var(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.sym.Variable('data', shape=(2, 3)).infer_shape()
     ([(2, 3)], [(2, 3)], [])
     """
@@ -567,7 +562,6 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.sym.Group([mx.sym.Variable('a'), mx.sym.Variable('b')]).list_outputs()
     ['a', 'b']
     """

@@ -8,7 +8,7 @@ One concern a file:
 - ``checks``: forward, backward and numeric gradient of a symbol against what is expected
 - ``consistency``: one symbol on several devices and dtypes; its speed
 - ``running``: how a test function runs: seeds, retries, environment variables
-- ``statistics``, ``matrices``, ``sparse``, ``training``, ``surroundings``: imported when they are first used
+- ``statistics``, ``matrices``, ``sparse``, ``training``, ``surroundings``: what further tests of MXNet use
 
 ``check_op(name)``, which holds a registered operator against its whole record, is :mod:`mxop.check`.
 """
@@ -19,61 +19,22 @@ from importlib import import_module
 from typing import Any
 
 from ..support.missing import attribute, names_shown
-from .checks import (
-    check_numeric_gradient,
-    check_symbolic_backward,
-    check_symbolic_forward,
-    numeric_grad,
-    simple_forward,
-)
-from .compare import (
-    almost_equal,
-    assert_allclose,
-    assert_almost_equal,
-    assert_almost_equal_ignore_nan,
-    assert_almost_equal_with_err,
-    checkShapes,
-    compare_ndarray_tuple,
-    find_max_violation,
-    locationError,
-    same,
-    same_array,
-)
-from .consistency import check_consistency, check_speed
-from .defaults import (
-    default_atols,
-    default_context,
-    default_dtype,
-    default_numeric_eps,
-    default_rtols,
-    effective_dtype,
-    get_atol,
-    get_etol,
-    get_rtol,
-    get_tolerance,
-    get_tols,
-    list_gpus,
-    set_default_context,
-)
-from .generate import (
-    assign_each,
-    assign_each2,
-    collapse_sum_like,
-    create_2d_tensor,
-    create_vector,
-    np_reduce,
-    rand_coord_2d,
-    rand_ndarray,
-    rand_shape_2d,
-    rand_shape_3d,
-    rand_shape_nd,
-    random_arrays,
-    random_sample,
-    random_uniform_arrays,
-)
-from .running import assert_exception, discard_stderr, environment, retry, use_np, with_seed
 
+#: In which module each name is; it is imported when the name is first used.
 _PLACES = {
+    "checks": ("check_numeric_gradient", "check_symbolic_backward", "check_symbolic_forward", "numeric_grad",
+               "simple_forward"),
+    "compare": ("almost_equal", "assert_allclose", "assert_almost_equal", "assert_almost_equal_ignore_nan",
+                "assert_almost_equal_with_err", "checkShapes", "compare_ndarray_tuple", "find_max_violation",
+                "locationError", "same", "same_array"),
+    "consistency": ("check_consistency", "check_speed"),
+    "defaults": ("default_atols", "default_context", "default_dtype", "default_numeric_eps", "default_rtols",
+                 "effective_dtype", "get_atol", "get_etol", "get_rtol", "get_tolerance", "get_tols", "list_gpus",
+                 "set_default_context"),
+    "generate": ("assign_each", "assign_each2", "collapse_sum_like", "create_2d_tensor", "create_vector", "np_reduce",
+                 "rand_coord_2d", "rand_ndarray", "rand_shape_2d", "rand_shape_3d", "rand_shape_nd", "random_arrays",
+                 "random_sample", "random_uniform_arrays"),
+    "running": ("assert_exception", "discard_stderr", "environment", "retry", "use_np", "with_seed"),
     "statistics": ("chi_square_check", "gen_buckets_probs_with_ppf", "mean_check", "var_check", "verify_generator"),
     "matrices": ("get_identity_mat", "get_identity_mat_batch", "new_matrix_with_real_eigvals_2d",
                  "new_matrix_with_real_eigvals_nd", "new_orthonormal_matrix_2d",
@@ -84,7 +45,6 @@ _PLACES = {
                      "get_mnist_iterator", "get_mnist_pkl", "get_mnist_ubyte", "get_zip_data", "has_tvm_ops",
                      "is_aarch64_run", "is_cd_run", "is_op_runnable"),
 }  # fmt: skip
-_LATER = {name: place for place, names in _PLACES.items() for name in names}
 #: What MXNet's module holds besides: tests take ``mx``, ``np`` and others from it with ``import *``, and import no more.
 _MODULES = {"mx": "mxop", "np": "numpy", "npt": "numpy.testing", "rnd": "numpy.random"} | {
     n: n for n in ("bz2", "errno", "gzip", "json", "logging", "numbers", "os", "platform", "struct", "sys", "time",
@@ -92,28 +52,17 @@ _MODULES = {"mx": "mxop", "np": "numpy", "npt": "numpy.testing", "rnd": "numpy.r
 }  # fmt: skip
 _OBJECTS = {"Context": "mxop.context", "OrderedDict": "collections", "Symbol": "mxop.symbol", "array": "mxop.ndarray",
             "contextmanager": "contextlib", "current_context": "mxop.context"}  # fmt: skip
-__all__ = [
-    "almost_equal", "assert_allclose", "assert_almost_equal", "assert_almost_equal_ignore_nan",
-    "assert_almost_equal_with_err", "assert_exception", "assign_each", "assign_each2", "checkShapes",
-    "check_consistency", "check_numeric_gradient", "check_op", "check_speed", "check_symbolic_backward",
-    "check_symbolic_forward", "collapse_sum_like", "compare_ndarray_tuple", "create_2d_tensor", "create_vector",
-    "default_atols", "default_context", "default_dtype", "default_numeric_eps", "default_rtols", "discard_stderr",
-    "effective_dtype", "environment", "find_max_violation", "get_atol", "get_etol", "get_rtol", "get_tolerance",
-    "get_tols", "list_gpus", "locationError", "np_reduce", "numeric_grad", "rand_coord_2d", "rand_ndarray",
-    "rand_shape_2d", "rand_shape_3d", "rand_shape_nd", "random_arrays", "random_sample", "random_uniform_arrays",
-    "retry", "same", "same_array", "set_default_context", "simple_forward", "use_np", "with_seed", *_LATER, *_MODULES,
-    *_OBJECTS,
-]  # fmt: skip
+_FROM = {name: f"{__name__}.{place}" for place, names in _PLACES.items() for name in names}
+_FROM |= {"check_op": "mxop.check", **_OBJECTS}
+__all__ = [*_FROM, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use what plain comparisons do not need; ``check_op`` needs the whole registry."""
+    """Import the module of a name on first use."""
     if name in _MODULES:
         found = import_module(_MODULES[name])
-    elif name in _OBJECTS:
-        found = getattr(import_module(_OBJECTS[name]), name)
-    elif name in _LATER or name == "check_op":
-        found = getattr(import_module(f"{__name__}.{_LATER[name]}" if name in _LATER else "mxop.check"), name)
+    elif name in _FROM:
+        found = getattr(import_module(_FROM[name]), name)
     else:
         raise attribute(__name__, name, lambda: __all__)
     globals()[name] = found

@@ -131,17 +131,9 @@ def simple_forward(sym: Any, ctx: Any = None, is_train: bool = False, **inputs: 
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-def check_symbolic_forward(
-    sym: Any,
-    location: Arrays,
-    expected: Arrays,
-    rtol: Tolerance = None,
-    atol: Tolerance = None,
-    aux_states: Arrays | None = None,
-    ctx: Any = None,
-    equal_nan: bool = False,
-    dtype: Any = np.float32,
-) -> list:
+def check_symbolic_forward(sym: Any, location: Arrays, expected: Arrays, rtol: Tolerance = None, atol: Tolerance = None,
+                           aux_states: Arrays | None = None, ctx: Any = None, equal_nan: bool = False,
+                           dtype: Any = np.float32) -> list:  # fmt: skip
     """Check a symbol's outputs.
 
     Parameters
@@ -192,20 +184,11 @@ def check_symbolic_forward(
     return outputs
 
 
-def check_symbolic_backward(
-    sym: Any,
-    location: Arrays,
-    out_grads: Arrays | None,
-    expected: Arrays,
-    rtol: Tolerance = None,
-    atol: Tolerance = None,
-    aux_states: Arrays | None = None,
-    grad_req: str | Sequence[str] | Mapping[str, str] = "write",
-    ctx: Any = None,
-    grad_stypes: Mapping[str, str] | None = None,
-    equal_nan: bool = False,
-    dtype: Any = np.float32,
-) -> dict[str, Any]:
+def check_symbolic_backward(sym: Any, location: Arrays, out_grads: Arrays | None, expected: Arrays, rtol: Tolerance = None,
+                            atol: Tolerance = None, aux_states: Arrays | None = None,
+                            grad_req: str | Sequence[str] | Mapping[str, str] = "write", ctx: Any = None,
+                            grad_stypes: Mapping[str, str] | None = None, equal_nan: bool = False,
+                            dtype: Any = np.float32) -> dict[str, Any]:  # fmt: skip
     """Check the gradients of a symbol with respect to its arguments.
 
     Gradients start from random values, so that ``"add"`` is seen to add, ``"null"`` to leave alone and ``"write"`` to
@@ -284,16 +267,8 @@ def _random_grads(
     return grads, start
 
 
-def _check_gradient(
-    label: str,
-    name: str,
-    expected: Any,
-    actual: Any,
-    req: str,
-    start: np.ndarray,
-    tols: tuple[Tolerance, Tolerance],
-    equal_nan: bool = False,
-) -> None:
+def _check_gradient(label: str, name: str, expected: Any, actual: Any, req: str, start: np.ndarray,
+                    tols: tuple[Tolerance, Tolerance], equal_nan: bool = False) -> None:  # fmt: skip
     labels = f"{label}_{name}", f"BACKWARD_{name}"
     if req == "null":
         assert_almost_equal(start, actual, 0, 0, (f"BEFORE_{name}", labels[1]))
@@ -307,14 +282,8 @@ def _check_gradient(
 # --------------------------------------------------------------------------------------------------------------------
 # Gradients measured by finite differences
 # --------------------------------------------------------------------------------------------------------------------
-def numeric_grad(
-    executor: Any,
-    location: Arrays,
-    aux_states: Arrays | None = None,
-    eps: float = 1e-4,
-    use_forward_train: bool = True,
-    dtype: Any = np.float32,
-) -> dict[str, np.ndarray]:
+def numeric_grad(executor: Any, location: Arrays, aux_states: Arrays | None = None, eps: float = 1e-4,
+                 use_forward_train: bool = True, dtype: Any = np.float32) -> dict[str, np.ndarray]:  # fmt: skip
     """Measure the gradient of the sum of an executor's first output by central differences.
 
     Parameters
@@ -348,15 +317,9 @@ def numeric_grad(
     return {name: grad.astype(dtype) for name, grad in found.items()}
 
 
-def _central_differences(
-    executor: Any,
-    args: Mapping[str, np.ndarray],
-    aux: Mapping[str, np.ndarray],
-    names: Sequence[str],
-    steps: Mapping[str, float],
-    project: Callable[[Sequence[np.ndarray]], float],
-    is_train: bool,
-) -> dict[str, np.ndarray]:
+def _central_differences(executor: Any, args: Mapping[str, np.ndarray], aux: Mapping[str, np.ndarray], names: Sequence[str],
+                         steps: Mapping[str, float], project: Callable[[Sequence[np.ndarray]], float],
+                         is_train: bool) -> dict[str, np.ndarray]:  # fmt: skip
     """Return the derivative of ``project(outputs)`` with respect to each element of each named argument."""
 
     def outputs_at(name: str, value: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
@@ -385,19 +348,11 @@ def _central_differences(
     return grads
 
 
-def check_numeric_gradient(
-    sym: Any,
-    location: Arrays,
-    aux_states: Arrays | None = None,
-    numeric_eps: float | None = None,
-    rtol: Tolerance = None,
-    atol: Tolerance = None,
-    grad_nodes: Sequence[str] | Mapping[str, str] | None = None,
-    use_forward_train: bool = True,
-    ctx: Any = None,
-    grad_stype_dict: Mapping[str, str] | None = None,
-    dtype: Any = np.float32,
-) -> None:
+def check_numeric_gradient(sym: Any, location: Arrays, aux_states: Arrays | None = None, numeric_eps: float | None = None,
+                           rtol: Tolerance = None, atol: Tolerance = None,
+                           grad_nodes: Sequence[str] | Mapping[str, str] | None = None, use_forward_train: bool = True,
+                           ctx: Any = None, grad_stype_dict: Mapping[str, str] | None = None,
+                           dtype: Any = np.float32) -> None:  # fmt: skip
     """Check the gradients of a symbol against finite differences of its outputs.
 
     The outputs are projected onto random weights, so that one backward pass tests every output element. The gradient
@@ -450,13 +405,8 @@ def check_numeric_gradient(
         _check_gradient("NUMERICAL", name, value, grads[name], req, start[name], (rtol, allowed))
 
 
-def _measure(
-    point: _Point,
-    names: Sequence[str],
-    steps: Mapping[str, float],
-    project: Callable[[Sequence[np.ndarray]], float],
-    is_train: bool,
-) -> dict[str, np.ndarray]:
+def _measure(point: _Point, names: Sequence[str], steps: Mapping[str, float], project: Callable[[Sequence[np.ndarray]], float],
+             is_train: bool) -> dict[str, np.ndarray]:  # fmt: skip
     """Return the central differences at `point`, taken in float64 where that can be bound and run."""
     args = {name: value.asnumpy() for name, value in point.args.items()}
     aux = {name: value.asnumpy() for name, value in point.aux.items()}

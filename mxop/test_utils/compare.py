@@ -125,14 +125,8 @@ def find_max_violation(
     return tuple(int(i) for i in at), float(found.violation[at])
 
 
-def almost_equal(
-    a: Any,
-    b: Any,
-    rtol: float | Mapping | None = None,
-    atol: float | Mapping | None = None,
-    equal_nan: bool = False,
-    use_broadcast: bool = True,
-) -> bool:
+def almost_equal(a: Any, b: Any, rtol: float | Mapping | None = None, atol: float | Mapping | None = None,
+                 equal_nan: bool = False, use_broadcast: bool = True) -> bool:  # fmt: skip
     """Return whether ``|a - b| <= atol + rtol * |b|`` everywhere; parameters as for `assert_almost_equal`.
 
     Raises
@@ -146,16 +140,9 @@ def almost_equal(
     return _compare(a, b, *tols, equal_nan).count == 0
 
 
-def assert_almost_equal(
-    a: Any,
-    b: Any,
-    rtol: float | Mapping | None = None,
-    atol: float | Mapping | None = None,
-    names: Sequence[str] = ("a", "b"),
-    equal_nan: bool = False,
-    use_broadcast: bool = True,
-    mismatches: Sequence[int] = (10, 10),
-) -> None:
+def assert_almost_equal(a: Any, b: Any, rtol: float | Mapping | None = None, atol: float | Mapping | None = None,
+                        names: Sequence[str] = ("a", "b"), equal_nan: bool = False, use_broadcast: bool = True,
+                        mismatches: Sequence[int] = (10, 10)) -> None:  # fmt: skip
     """Assert that ``|a - b| <= atol + rtol * |b|`` everywhere; otherwise tell where it is not, and by how much.
 
     Parameters
@@ -186,17 +173,9 @@ def assert_almost_equal(
     assert_almost_equal_with_err(a, b, rtol, atol, 0, names, equal_nan, mismatches, use_broadcast)
 
 
-def assert_almost_equal_with_err(
-    a: Any,
-    b: Any,
-    rtol: float | Mapping | None = None,
-    atol: float | Mapping | None = None,
-    etol: float | None = None,
-    names: Sequence[str] = ("a", "b"),
-    equal_nan: bool = False,
-    mismatches: Sequence[int] = (10, 10),
-    use_broadcast: bool = True,
-) -> None:
+def assert_almost_equal_with_err(a: Any, b: Any, rtol: float | Mapping | None = None, atol: float | Mapping | None = None,
+                                 etol: float | None = None, names: Sequence[str] = ("a", "b"), equal_nan: bool = False,
+                                 mismatches: Sequence[int] = (10, 10), use_broadcast: bool = True) -> None:  # fmt: skip
     """Assert that at most a fraction `etol` of the elements differ; parameters as for `assert_almost_equal`."""
     tols = get_tols(a, b, rtol, atol)
     a, b = to_numpy(a), to_numpy(b)
@@ -218,13 +197,8 @@ def _check_shapes(a: np.ndarray, b: np.ndarray, names: Sequence[str], use_broadc
         raise AssertionError(f"{message} do not broadcast\n{names[0]}: {a!r}\n{names[1]}: {b!r}") from None
 
 
-def assert_almost_equal_ignore_nan(
-    a: Any,
-    b: Any,
-    rtol: float | Mapping | None = None,
-    atol: float | Mapping | None = None,
-    names: Sequence[str] = ("a", "b"),
-) -> None:
+def assert_almost_equal_ignore_nan(a: Any, b: Any, rtol: float | Mapping | None = None, atol: float | Mapping | None = None,
+                                   names: Sequence[str] = ("a", "b")) -> None:  # fmt: skip
     """Assert `almost_equal` wherever neither `a` nor `b` is NaN."""
     a, b = (np.array(to_numpy(x)) for x in (a, b))
     _check_shapes(a, b, names, use_broadcast=False)

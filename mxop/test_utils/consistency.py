@@ -16,21 +16,11 @@ from .defaults import default_context
 Tolerance = float | Mapping | None
 
 
-def check_consistency(
-    sym: Any,
-    ctx_list: Sequence[Mapping[str, Any]],
-    scale: float = 1.0,
-    grad_req: str | Sequence[str] | Mapping[str, str] = "write",
-    arg_params: Mapping[str, Any] | None = None,
-    aux_params: Mapping[str, Any] | None = None,
-    rtol: Tolerance = None,
-    atol: Tolerance = None,
-    raise_on_err: bool = True,
-    ground_truth: Mapping[str, Any] | None = None,
-    equal_nan: bool = False,
-    use_uniform: bool = False,
-    rand_type: Any = np.float64,
-) -> dict[str, Any]:
+def check_consistency(sym: Any, ctx_list: Sequence[Mapping[str, Any]], scale: float = 1.0,
+                      grad_req: str | Sequence[str] | Mapping[str, str] = "write", arg_params: Mapping[str, Any] | None = None,
+                      aux_params: Mapping[str, Any] | None = None, rtol: Tolerance = None, atol: Tolerance = None,
+                      raise_on_err: bool = True, ground_truth: Mapping[str, Any] | None = None, equal_nan: bool = False,
+                      use_uniform: bool = False, rand_type: Any = np.float64) -> dict[str, Any]:  # fmt: skip
     """Check that a symbol gives the same outputs and gradients in several settings.
 
     Parameters
@@ -110,14 +100,8 @@ def _bind_all(sym: Any, ctx_list: Sequence[Mapping[str, Any]], grad_req: Any) ->
     return [one.simple_bind(grad_req=grad_req, **spec) for one, spec in zip(syms, ctx_list, strict=True)]
 
 
-def _fill(
-    executors: Sequence[Any],
-    arg_params: Mapping[str, Any],
-    aux_params: Mapping[str, Any],
-    scale: float,
-    use_uniform: bool,
-    rand_type: Any,
-) -> None:
+def _fill(executors: Sequence[Any], arg_params: Mapping[str, Any], aux_params: Mapping[str, Any], scale: float,
+          use_uniform: bool, rand_type: Any) -> None:  # fmt: skip
     """Give every executor the same inputs and states, and zero gradients."""
 
     def draw(shape: tuple[int, ...]) -> np.ndarray:
@@ -150,16 +134,8 @@ def _results(executor: Any, with_grad: bool) -> dict[str, Any]:
     return found
 
 
-def _compare_all(
-    executors: Sequence[Any],
-    ctx_list: Sequence[Mapping[str, Any]],
-    truth: Mapping[str, Any],
-    best: int | None,
-    with_grad: bool,
-    phase: str,
-    tolerance: Mapping[str, Any],
-    raise_on_err: bool,
-) -> None:
+def _compare_all(executors: Sequence[Any], ctx_list: Sequence[Mapping[str, Any]], truth: Mapping[str, Any], best: int | None,
+                 with_grad: bool, phase: str, tolerance: Mapping[str, Any], raise_on_err: bool) -> None:  # fmt: skip
     """Compare every executor but the `best` with the truth, by the position of outputs and the name of gradients."""
     reference = "the ground truth" if best is None else f"setting {best} ({ctx_list[best]['ctx']})"
     # Symbols of a list may name their outputs differently (automatic names), so outputs go by position.
@@ -180,15 +156,8 @@ def _compare_all(
                 print(message, file=sys.stderr)
 
 
-def check_speed(
-    sym: Any,
-    location: Mapping[str, Any] | None = None,
-    ctx: Any = None,
-    N: int = 20,
-    grad_req: Any = None,
-    typ: str = "whole",
-    **kwargs: Any,
-) -> float:
+def check_speed(sym: Any, location: Mapping[str, Any] | None = None, ctx: Any = None, N: int = 20, grad_req: Any = None,
+                typ: str = "whole", **kwargs: Any) -> float:  # fmt: skip
     """Return the mean seconds that one run of a symbol takes.
 
     Parameters

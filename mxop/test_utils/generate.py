@@ -54,16 +54,9 @@ def random_sample(population: Sequence, k: int) -> list:
     return [population[i] for i in np.random.permutation(len(population))[:k]]
 
 
-def rand_ndarray(
-    shape: Shape,
-    stype: str = "default",
-    density: float | None = None,
-    dtype: Any = None,
-    modifier_func: Callable[[Any], Any] | None = None,
-    shuffle_csr_indices: bool = False,
-    distribution: str | None = None,
-    ctx: Any = None,
-) -> Any:
+def rand_ndarray(shape: Shape, stype: str = "default", density: float | None = None, dtype: Any = None,
+                 modifier_func: Callable[[Any], Any] | None = None, shuffle_csr_indices: bool = False,
+                 distribution: str | None = None, ctx: Any = None) -> Any:  # fmt: skip
     """Return a random NDArray.
 
     Parameters
@@ -138,10 +131,7 @@ def create_2d_tensor(rows: int, columns: int, dtype: Any = np.int64) -> Any:
 
 
 def np_reduce(
-    dat: np.ndarray,
-    axis: int | Sequence[int] | None,
-    keepdims: bool,
-    numpy_reduce_func: Callable[..., np.ndarray],
+    dat: np.ndarray, axis: int | Sequence[int] | None, keepdims: bool, numpy_reduce_func: Callable[..., np.ndarray]
 ) -> np.ndarray:
     """Reduce `dat` over one, several or (None) all axes with a NumPy function that takes one axis at a time."""
     axes = range(dat.ndim) if axis is None else [axis] if np.ndim(axis) == 0 else axis

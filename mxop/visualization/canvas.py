@@ -17,7 +17,6 @@ class SVG(str):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> drawing = mx.viz.svg(mx.sym.exp(mx.sym.Variable('x')))
     >>> drawing.startswith('<svg'), drawing.save.__doc__
     (True, 'Write the drawing to a file.')

@@ -42,7 +42,6 @@ def svg(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.sym.Variable('x')
     >>> drawing = mx.viz.svg(mx.sym.exp(x) + x, shape={'x': (2, 3)})
     >>> drawing.count('<rect') - 1, '(2, 3)' in drawing
@@ -65,7 +64,6 @@ def compare(before: Any, after: Any, titles: tuple[str, str] = ("before", "after
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.sym.Variable('x')
     >>> drawing = mx.viz.compare(mx.sym.exp(x), mx.sym.tanh(x))
     >>> drawing.count(REMOVED), drawing.count(ADDED), 'after' in drawing

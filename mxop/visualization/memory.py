@@ -28,7 +28,6 @@ def memory_chart(executor: Any, width: float = 900.0) -> SVG:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x, w = mx.sym.Variable('x'), mx.sym.Variable('w')
     >>> executor = mx.sym.softmax(mx.sym.dot(x, w)).simple_bind(mx.cpu(), x=(2, 3), w=(3, 4))
     >>> 'buffer 0' in mx.viz.memory_chart(executor)

@@ -33,7 +33,6 @@ def print_summary(
 
     Examples
     --------
-    >>> import mxop as mx
     >>> net = mx.sym.FullyConnected(mx.sym.Variable('data'), num_hidden=4, name='fc')
     >>> mx.viz.print_summary(net, shape={'data': (5, 3)}, line_length=60)
     ____________________________________________________________

@@ -66,7 +66,6 @@ def grad_and_loss(func: Callable, argnum: int | list[int] | None = None) -> Call
 
     Examples
     --------
-    >>> import mxop as mx
     >>> grads, loss = mx.contrib.autograd.grad_and_loss(lambda x: x * x)(mx.nd.array([3]))
     >>> grads[0].item(), loss.item()
     (6.0, 9.0)

@@ -24,7 +24,6 @@ class DataLoaderIter(DataIter):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> loader = [(mx.nd.ones((2, 3)), mx.nd.zeros(2)), (mx.nd.ones((1, 3)), mx.nd.zeros(1))]
     >>> for batch in DataLoaderIter(loader):
     ...     print(batch.data[0].shape, batch.pad)

@@ -68,7 +68,6 @@ class NDArrayIter(DataIter):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> batches = mx.io.NDArrayIter(mx.nd.arange(5), mx.nd.arange(5), batch_size=3)
     >>> [(batch.data[0].asnumpy().tolist(), batch.pad) for batch in batches]
     [([0.0, 1.0, 2.0], 0), ([3.0, 4.0, 0.0], 1)]

@@ -184,7 +184,6 @@ class CSVIter(RowsIter):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> import os, tempfile
     >>> name = os.path.join(tempfile.mkdtemp(), "x.csv")
     >>> with open(name, "w") as file:
@@ -267,7 +266,6 @@ class LibSVMIter(RowsIter):
     Examples
     --------
     >>> import pathlib, tempfile
-    >>> import mxop as mx
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     rows = pathlib.Path(folder, "rows.txt")
     ...     _ = rows.write_text("1 0:0.5 2:2\\n-1 1:3\\n")

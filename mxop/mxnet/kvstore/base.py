@@ -20,7 +20,6 @@ class KVStoreBase:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> @mx.kv.KVStoreBase.register
     ... class Mine(mx.kv.KVStoreBase):
     ...     type = "mine"

@@ -50,7 +50,6 @@ class KVStore(KVStoreBase):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> store = mx.kv.create("local")
     >>> store.init("w", mx.nd.ones((2,)))
     >>> store.set_optimizer(mx.optimizer.SGD(learning_rate=0.5))

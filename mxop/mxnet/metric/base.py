@@ -138,7 +138,6 @@ def create(metric: Any, *args: Any, **kwargs: Any) -> EvalMetric:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> metric = mx.metric.create(["acc", "mse"])
     >>> metric.update([mx.nd.array([0, 1])], [mx.nd.array([0, 3])])
     >>> metric.get()
@@ -209,9 +208,11 @@ class CompositeEvalMetric(EvalMetric):
 class Summed(EvalMetric):
     """A metric that adds up what :meth:`measure` returns for each label and its prediction."""
 
-    def __init__(self, name: str, output_names: list[str] | None = None, label_names: list[str] | None = None,
+    default = ""  # the name
+
+    def __init__(self, name: str | None = None, output_names: list[str] | None = None, label_names: list[str] | None = None,
                  **kwargs: Any):  # fmt: skip
-        super().__init__(name, output_names, label_names, **{"has_global_stats": True, **kwargs})
+        super().__init__(name or self.default, output_names, label_names, **{"has_global_stats": True, **kwargs})
 
     def measure(self, label: numpy.ndarray, pred: numpy.ndarray) -> tuple[float, float]:
         """Return a sum and a count."""

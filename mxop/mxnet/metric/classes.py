@@ -23,7 +23,6 @@ class Accuracy(Summed):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> metric = mx.metric.Accuracy()
     >>> metric.update([mx.nd.array([0, 1])], [mx.nd.array([[0.9, 0.1], [0.8, 0.2]])])
     >>> metric.get()
@@ -83,10 +82,12 @@ class _Binary(EvalMetric):
         Take the mean of the batches' values, or the value of all batches' counts.
     """
 
-    def __init__(self, name: str, output_names: list[str] | None = None, label_names: list[str] | None = None,
+    default = ""
+
+    def __init__(self, name: str | None = None, output_names: list[str] | None = None, label_names: list[str] | None = None,
                  average: str = "macro"):  # fmt: skip
         self.average = average
-        super().__init__(name, output_names, label_names, has_global_stats=True)
+        super().__init__(name or self.default, output_names, label_names, has_global_stats=True)
 
     def score(self, counts: numpy.ndarray) -> float:
         """Return the value of four counts."""
@@ -124,9 +125,7 @@ class _Binary(EvalMetric):
 class F1(_Binary):
     """Harmonic mean of precision and recall, for labels 0 and 1."""
 
-    def __init__(self, name: str = "f1", output_names: list[str] | None = None, label_names: list[str] | None = None,
-                 average: str = "macro"):  # fmt: skip
-        super().__init__(name, output_names, label_names, average)
+    default = "f1"
 
     def score(self, counts: numpy.ndarray) -> float:
         tp, fp, fn, _ = counts
@@ -137,9 +136,7 @@ class F1(_Binary):
 class MCC(_Binary):
     """Matthews' correlation of predictions and labels, for labels 0 and 1."""
 
-    def __init__(self, name: str = "mcc", output_names: list[str] | None = None, label_names: list[str] | None = None,
-                 average: str = "macro"):  # fmt: skip
-        super().__init__(name, output_names, label_names, average)
+    default = "mcc"
 
     def score(self, counts: numpy.ndarray) -> float:
         tp, fp, fn, tn = (float(n) for n in counts)

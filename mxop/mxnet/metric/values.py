@@ -9,7 +9,7 @@ import numpy
 
 from ...ndarray import NDArray
 from ...support.errors import OpValueError
-from .base import EvalMetric, Summed, alias, as_numpy, check_label_shapes, register
+from .base import Summed, alias, as_numpy, check_label_shapes, register
 
 
 # ---- probabilities ---------------------------------------------------------------------------------------------------
@@ -55,7 +55,9 @@ class Perplexity(Summed):
 class CrossEntropy(Summed):
     """Mean of the negative logarithms of the labels' probabilities, to which `eps` is added."""
 
-    def __init__(self, eps: float = 1e-12, name: str = "cross-entropy", output_names: list[str] | None = None,
+    default = "cross-entropy"
+
+    def __init__(self, eps: float = 1e-12, name: str | None = None, output_names: list[str] | None = None,
                  label_names: list[str] | None = None):  # fmt: skip
         super().__init__(name, output_names, label_names, eps=eps)
         self.eps = eps
@@ -72,20 +74,12 @@ class CrossEntropy(Summed):
 class NegativeLogLikelihood(CrossEntropy):
     """The same as :class:`CrossEntropy`."""
 
-    def __init__(self, eps: float = 1e-12, name: str = "nll-loss", output_names: list[str] | None = None,
-                 label_names: list[str] | None = None):  # fmt: skip
-        super().__init__(eps, name, output_names, label_names)
+    default = "nll-loss"
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
 class _Difference(Summed):
     """A metric of the differences, averaged over the batches."""
-
-    default = ""
-
-    def __init__(self, name: str | None = None, output_names: list[str] | None = None,
-                 label_names: list[str] | None = None):  # fmt: skip
-        super().__init__(name or self.default, output_names, label_names)
 
     def of(self, difference: numpy.ndarray) -> float:
         """Return the value of a batch."""
@@ -177,11 +171,10 @@ class PearsonCorrelation(Summed):
 
 # ---- losses ----------------------------------------------------------------------------------------------------------
 @register
-class Loss(EvalMetric):
+class Loss(Summed):
     """Mean of the outputs themselves."""
 
-    def __init__(self, name: str = "loss", output_names: list[str] | None = None, label_names: list[str] | None = None):
-        super().__init__(name, output_names, label_names, has_global_stats=True)
+    default = "loss"
 
     def update(self, _: Any, preds: Any) -> None:
         for pred in [preds] if isinstance(preds, (NDArray, numpy.ndarray)) else preds:
@@ -193,18 +186,14 @@ class Loss(EvalMetric):
 class Torch(Loss):
     """Mean of the outputs, under the name ``torch``."""
 
-    def __init__(self, name: str = "torch", output_names: list[str] | None = None,
-                 label_names: list[str] | None = None):  # fmt: skip
-        super().__init__(name, output_names, label_names)
+    default = "torch"
 
 
 @register
 class Caffe(Loss):
     """Mean of the outputs, under the name ``caffe``."""
 
-    def __init__(self, name: str = "caffe", output_names: list[str] | None = None,
-                 label_names: list[str] | None = None):  # fmt: skip
-        super().__init__(name, output_names, label_names)
+    default = "caffe"
 
 
 __all__ = ["MAE", "MSE", "RMSE", "Caffe", "CrossEntropy", "Loss", "NegativeLogLikelihood", "PearsonCorrelation", "Perplexity",

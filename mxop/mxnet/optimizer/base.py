@@ -94,7 +94,6 @@ class Optimizer:
 
         Examples
         --------
-        >>> import mxop as mx
         >>> mx.optimizer.create("sgd", momentum=0.9).momentum
         0.9
         """

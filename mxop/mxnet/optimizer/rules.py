@@ -66,7 +66,6 @@ class SGD(Momentum):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> sgd, w = mx.optimizer.SGD(learning_rate=0.5), mx.nd.array([1, 2])
     >>> sgd.update(0, w, mx.nd.array([2, 2]), sgd.create_state(0, w))
     >>> w.asnumpy().tolist()

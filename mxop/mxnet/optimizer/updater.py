@@ -20,7 +20,6 @@ class Updater:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> updater = mx.optimizer.get_updater(mx.optimizer.create("sgd", learning_rate=0.5, momentum=0.5))
     >>> w = mx.nd.array([1, 2])
     >>> updater(0, mx.nd.array([2, 2]), w)

@@ -67,7 +67,6 @@ class SequentialRNNCell(_Several):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> stack = mx.rnn.SequentialRNNCell()
     >>> stack.add(mx.rnn.LSTMCell(8, prefix="first_"))
     >>> stack.add(mx.rnn.DropoutCell(0.5))

@@ -36,7 +36,6 @@ class FusedRNNCell(BaseRNNCell):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> cell = mx.rnn.FusedRNNCell(5, num_layers=2, prefix="net_")
     >>> outputs, states = cell.unroll(3, mx.sym.Variable("x"), layout="TNC", merge_outputs=True)
     >>> outputs.infer_shape(x=(3, 2, 4))

@@ -74,7 +74,6 @@ class BucketSentenceIter(DataIter):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> batches = mx.rnn.BucketSentenceIter([[1, 2], [3, 4], [5, 6, 7], [8, 9]], 2, buckets=[2, 4], invalid_label=0)
     >>> [(batch.bucket_key, batch.data[0].shape) for batch in batches]
     [(2, (2, 2))]

@@ -48,7 +48,6 @@ class RNNCell(_Dense):
 
     Examples
     --------
-    >>> import mxop as mx
     >>> outputs, states = mx.rnn.RNNCell(5).unroll(3, mx.sym.Variable("x"), merge_outputs=True)
     >>> outputs.infer_shape(x=(2, 3, 4))[1]
     [(2, 3, 5)]

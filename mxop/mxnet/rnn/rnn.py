@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ...ndarray import NDArray
 from ...support.errors import translated
 from ...symbol import Symbol
+from ..callback import every
 from ..checkpoints import load_checkpoint, params_file, save_checkpoint
 from .base import BaseRNNCell
 
@@ -49,10 +51,4 @@ def load_rnn_checkpoint(cells: _Cells, prefix: str, epoch: int) -> tuple[Symbol,
 
 def do_rnn_checkpoint(cells: _Cells, prefix: str, period: int = 1) -> Callable[..., None]:
     """Return a callback that calls :func:`save_rnn_checkpoint` after every `period` epochs."""
-    period = max(1, int(period))
-
-    def callback(iter_no: int, sym: Any = None, arg: Any = None, aux: Any = None) -> None:
-        if (iter_no + 1) % period == 0:
-            save_rnn_checkpoint(cells, prefix, iter_no + 1, sym, arg, aux)
-
-    return callback
+    return every(period, partial(save_rnn_checkpoint, cells, prefix))

@@ -530,7 +530,6 @@ def cast_storage(data: Any, stype: str, out: Any = None, name: str | None = None
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.nd.cast_storage(mx.nd.array([[0, 2], [0, 0], [3, 0]]), "csr")
     >>> x.stype, x.data.asnumpy().tolist(), x.indices.asnumpy().tolist()
     ('csr', [2.0, 3.0], [1, 0])

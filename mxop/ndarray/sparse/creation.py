@@ -67,7 +67,6 @@ def csr_matrix(arg1: Any, shape: Any = None, ctx: Any = None, dtype: Any = None)
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.nd.sparse.csr_matrix(([5, 7], [1, 0], [0, 1, 1, 2]), shape=(3, 2))
     >>> x.asnumpy().tolist()
     [[0.0, 5.0], [0.0, 0.0], [7.0, 0.0]]
@@ -116,7 +115,6 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Any = None, dtype: Any =
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.nd.sparse.row_sparse_array(([[1, 2], [3, 4]], [2, 0]), shape=(3, 2)).asnumpy().tolist()
     [[3.0, 4.0], [0.0, 0.0], [1.0, 2.0]]
     """
@@ -148,7 +146,6 @@ def zeros(stype: str, shape: Any, ctx: Any = None, dtype: Any = None) -> Any:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.nd.sparse.zeros("csr", (2, 3))
     >>> x.stype, x.shape, x.data.shape
     ('csr', (2, 3), (0,))
@@ -169,7 +166,6 @@ def array(source_array: Any, ctx: Any = None, dtype: Any = None) -> Any:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> mx.nd.sparse.array(mx.nd.sparse.zeros("csr", (2, 3))).stype
     'csr'
     """

@@ -313,7 +313,6 @@ def retain(data: Any, indices: Any = None, **kwargs: Any) -> Any:
 
     Examples
     --------
-    >>> import mxop as mx
     >>> x = mx.nd.sparse.row_sparse_array(([[1, 2], [3, 4]], [0, 2]), shape=(3, 2))
     >>> mx.nd.sparse.retain(x, mx.nd.array([2])).indices.asnumpy().tolist()
     [2]

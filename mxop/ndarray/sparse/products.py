@@ -183,4 +183,3 @@ class _OfSquares:
 
 RULES: dict[str, Callable] = {"dot": _dot, "Embedding": _embedding, "_square_sum": _square_sum}
 RECORDED = frozenset(RULES)
-__all__ = ["RECORDED", "RULES", "rows_gradient"]

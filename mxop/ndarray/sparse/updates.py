@@ -59,6 +59,3 @@ def _put(array: Any, part: NDArray, rows: Any) -> None:
         array._put_rows(rows, raw(part))
     else:
         array[wrapped(rows)] = part
-
-
-__all__ = ["NAMES", "update"]

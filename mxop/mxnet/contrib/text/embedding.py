@@ -67,11 +67,7 @@ class _TokenEmbedding(Vocabulary):
             )
 
     def _load_embedding(
-        self,
-        pretrained_file_path: str,
-        elem_delim: str,
-        init_unknown_vec: Callable,
-        encoding: str = "utf8",
+        self, pretrained_file_path: str, elem_delim: str, init_unknown_vec: Callable, encoding: str = "utf8"
     ) -> None:
         """Take over the tokens and vectors of a file; what has a number before and no vector there gets zeros."""
         who = type(self).__name__
@@ -300,13 +296,7 @@ class CompositeEmbedding(_TokenEmbedding):
 
 
 __all__ = [
-    "CompositeEmbedding",
-    "CustomEmbedding",
-    "FastText",
-    "GloVe",
-    "create",
-    "get_pretrained_file_names",
-    "register",
-]
+    "CompositeEmbedding", "CustomEmbedding", "FastText", "GloVe", "create", "get_pretrained_file_names", "register",
+]  # fmt: skip
 
 __getattr__, __dir__ = hooks(globals(), __all__)

@@ -9,13 +9,8 @@ from ....support.errors import OpTypeError, OpValueError, shown
 from ....support.missing import hooks
 
 
-def count_tokens_from_str(
-    source_str: str,
-    token_delim: str = " ",
-    seq_delim: str = "\n",
-    to_lower: bool = False,
-    counter_to_update: Counter | None = None,
-) -> Counter:
+def count_tokens_from_str(source_str: str, token_delim: str = " ", seq_delim: str = "\n", to_lower: bool = False,
+                          counter_to_update: Counter | None = None) -> Counter:  # fmt: skip
     """Count the tokens of a text.
 
     Parameters
