@@ -11,7 +11,6 @@
 #include "mxop_windows.h"
 
 #define MX_FEW_ROWS 4       /* filters that are multiplied at a time */
-#define MX_FEW_NUMBERS 3    /* and elements of them, where these are summed */
 
 /* The windows of an axis that have an element of the image at some place. */
 typedef struct { ptrdiff_t begin, end; } mx_inside;
