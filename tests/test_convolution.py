@@ -304,16 +304,94 @@ def test_what_lies_between_short_lines_does_not_count(isa, size, stride):
     h = rng.normal(size=records._convolution(x, w, **params).shape)
     x[0, :, 2, -1], x[0, :, 3, 0], h[0, :16, 1, -1], h[0, 16:, 1, 0] = np.inf, np.nan, np.inf, np.nan
     with np.errstate(invalid="ignore"):
-        wanted = records._convolution(x, w, **params), records._convolved_weight(x, h, **params)
+        results, _, of_weight = leaving_out(x, w, h, **params, dilate=(1, 1))
     try:
         instruction_sets.use(isa)
         for dtype in ("float32", "float64"):
             a, b, c = (nd.array(v, dtype=dtype) for v in (x, w, h))
             found = internal._convolved(a, b, **params), internal._convolved_weight(a, c, **params)
-            for have, want in zip(found, wanted, strict=True):
+            for have, want in zip(found, (results, of_weight), strict=True):
                 np.testing.assert_allclose(have.asnumpy(), want, rtol=1e-4, atol=1e-4)
     finally:
         instruction_sets.use(before)
+
+
+# ---- padding is left out, not multiplied ------------------------------------------------------------------------------
+def leaving_out(data, weight, head, kernel, stride, dilate, pad, num_group):
+    """Return results and both gradients in float64: what lies beside an image is in no product."""
+    results, of_data, of_weight = np.zeros(head.shape), np.zeros(data.shape), np.zeros(weight.shape)
+
+    def grouped(x):
+        return x.reshape(x.shape[0], num_group, -1, *x.shape[2:])
+
+    x, h, y, dx = (grouped(v) for v in (data, head, results, of_data))
+    w, dw = (v.reshape(num_group, -1, *v.shape[1:]) for v in (weight, of_weight))
+    axes = "xyz"[: len(kernel)]
+    for place in np.ndindex(*kernel):
+        inside, element = [..., *[None] * len(kernel)], [...]
+        for axis, (k, s, d, p) in enumerate(zip(place, stride, dilate, pad, strict=True)):
+            windows = [i for i in range(head.shape[axis + 2]) if 0 <= i * s - p + k * d < data.shape[axis + 2]]
+            first, count = windows[0] if windows else 0, len(windows)
+            inside[axis + 1] = slice(first, first + count)
+            element.append(slice(first * s - p + k * d, first * s - p + k * d + count * s, s) if count else slice(0))
+        inside, element, at = tuple(inside), tuple(element), (..., *place)
+        y[inside] += np.einsum("bgc...,gfc->bgf...", x[element], w[at])
+        dx[element] += np.einsum("bgf...,gfc->bgc...", h[inside], w[at])
+        dw[at] = np.einsum(f"bgc{axes},bgf{axes}->gfc", x[element], h[inside])
+    return results, of_data, of_weight
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 2e-5), ("float16", 1e-3)])
+@pytest.mark.parametrize("isa", instruction_sets.available())
+@pytest.mark.parametrize(
+    ("image", "filters", "params"),
+    [
+        *[((4, n, n), (4, 1), {"kernel": (3, 3), "pad": (1, 1), "stride": (s, s)}) for n in (7, 14, 17, 33) for s in (1, 2)],
+        ((3, 5), (6, 1), {"kernel": (3,), "pad": (2,)}),
+        ((3, 50), (3, 1), {"kernel": (7,), "pad": (9,), "dilate": (3,), "stride": (3,)}),
+        ((4, 200), (12, 1), {"kernel": (4,), "pad": (3,)}),
+        ((2, 19, 40), (4, 1), {"kernel": (2, 5), "pad": (4, 3), "stride": (3, 1), "dilate": (2, 4)}),
+        ((6, 18, 45), (21, 2), {"kernel": (5, 4), "pad": (2, 3), "stride": (2, 3)}),
+        ((3, 16, 32), (5, 3), {"kernel": (3, 3), "pad": (3, 3)}),  # one group
+        ((2, 5, 6, 9), (2, 1), {"kernel": (3, 2, 3), "pad": (1, 1, 2), "stride": (1, 2, 1)}),
+        ((3, 6, 7, 20), (6, 1), {"kernel": (2, 3, 3), "pad": (2, 1, 1), "stride": (2, 1, 2), "dilate": (2, 1, 1)}),
+    ],
+)  # fmt: skip
+def test_padding_meets_no_infinite_filter(image, filters, params, isa, dtype, tolerance):
+    n = len(params["kernel"])
+    params = {"stride": (1,) * n, "dilate": (1,) * n, "num_group": image[0] // filters[1], **params}
+    rng, before = np.random.default_rng(0), instruction_sets.in_use()
+    x, w = rng.normal(size=(8, *image)), rng.normal(size=(*filters, *params["kernel"]))
+    h = rng.normal(size=internal._convolved(nd.array(x), nd.array(w), **params).shape)
+    x, w, h = (v.astype(dtype).astype("float64") for v in (x, w, h))
+    for values in (w, h):
+        flat = values.reshape(*values.shape[:2], -1)
+        flat[0, 0, 0], flat[1, 0, -1], flat[-1, -1, -1], flat[-1, -1, 0] = np.inf, -np.inf, np.nan, np.inf
+    with np.errstate(invalid="ignore"):
+        wanted = leaving_out(x, w, h, **params)
+    assert all(np.isfinite(v).any() for v in wanted)
+    try:
+        instruction_sets.use(isa)
+        a, b, c = (nd.array(v, dtype=dtype) for v in (x, w, h))
+        found = (internal._convolved(a, b, **params), internal._convolved_data(c, b, size=image[1:], **params),
+                 internal._convolved_weight(a, c, **params))  # fmt: skip
+    finally:
+        instruction_sets.use(before)
+    for have, want in zip(found, wanted, strict=True):
+        largest = abs(want[np.isfinite(want)]).max()
+        np.testing.assert_allclose(have.asnumpy().astype("float64"), want, rtol=tolerance, atol=tolerance * largest)
+
+
+def test_padding_meets_no_infinite_filter_of_many():
+    """The gradient of images where a group has too many filters for the direct kernel."""
+    params = {"kernel": (3, 3), "stride": (1, 1), "dilate": (1, 1), "pad": (1, 1), "num_group": 1}
+    rng = np.random.default_rng(0)
+    x, w, h = (rng.normal(size=size) for size in ((1, 5, 6, 7), (80, 5, 3, 3), (1, 80, 6, 7)))
+    w[3, 2, 0, 0], w[70, 1, 2, 2] = np.inf, np.nan
+    with np.errstate(invalid="ignore"):
+        _, wanted, _ = leaving_out(x, w, h, **params)
+    found = internal._convolved_data(nd.array(h), nd.array(w), size=(6, 7), **params)
+    np.testing.assert_allclose(found.asnumpy(), wanted, rtol=1e-4, atol=1e-4)
 
 
 def test_sums_of_a_band_end_with_its_last_line():

@@ -5,24 +5,7 @@ Philox, and the distributions that need rejection, are the text of ``mxop_sample
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
-_SAMPLERS = Path(__file__).parent.parent / "_kernels" / "include" / "mxop_samplers.h"
-_CUDA_NAMES = {"MX_EACH": "__device__ inline", "MX_LOG": "log", "MX_EXP": "exp"}
-
-
-def _samplers() -> dict[str, str]:
-    """Return the functions of the header by name, in CUDA's words."""
-    text = _SAMPLERS.read_text(encoding="ascii")
-    names = dict(re.findall(r"^#define (MX_\w+) (\S+)$", text, re.MULTILINE)) | _CUDA_NAMES
-    text = re.sub(r"/\*.*?\*/|^#.*?$", "", text, flags=re.DOTALL | re.MULTILINE)
-    parts = [f"MX_EACH {part.strip()}\n" for part in text.split("MX_EACH ")[1:]]
-    return {
-        re.match(r"MX_EACH \w+ (\w+)\(", part)[1]: re.sub("|".join(names), lambda found: names[found[0]], part)  # type: ignore[index]
-        for part in parts
-    }
-
+from .headers import shared
 
 _WORD = """\
 __device__ inline unsigned mxi_random_word(unsigned long long key, unsigned long long group, unsigned at)
@@ -64,7 +47,7 @@ _ONE, _TWO = "mxi_random_one(key, i)", "mxi_random_two(key, i)"
 
 #: Name and text, as in :data:`.preamble.FUNCTIONS`.
 FUNCTIONS: dict[str, str] = {
-    **_samplers(),
+    **shared("mxop_samplers.h"),
     "mxi_random_one": _WORD,
     "mx_random": _template("mx_random", {
         "float": f"(float)(int)({_ONE} >> 8) * 5.9604644775390625e-08f",

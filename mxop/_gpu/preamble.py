@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from . import draws
+from .headers import shared
 
 #: Name and text; a text may mention the names above it.
 FUNCTIONS: dict[str, str] = {
@@ -37,21 +38,7 @@ FUNCTIONS: dict[str, str] = {
 #define mx_ifloordiv(T, a, b) ((b) == 0 ? (T)0 : (b) == (T)-1 && (T)-1 < (T)1 ? (T)(0 - (unsigned long long)(a)) \\
     : (T)((a) / (b) - (((a) % (b)) != 0 && (((a) % (b)) < 0) != ((b) < 0))))
 """,
-    # Power in 64 bits, of which narrower types take the lowest; see mxop_block.h.
-    "mx_ipow": """\
-__device__ inline long long mx_ipow(long long a, long long b)
-{
-    unsigned long long x = (unsigned long long)a, r = 1;
-    if (b < 0)
-        return a == 1 ? 1 : a == -1 ? ((b & 1) != 0 ? -1 : 1) : 0;
-    for (; b != 0; b >>= 1) {
-        if ((b & 1) != 0)
-            r *= x;
-        x *= x;
-    }
-    return (long long)r;
-}
-""",
+    **shared("mxop_math_int.h"),
     "mx_sign": """\
 template <typename T> __device__ inline T mx_sign(T x)
 {
@@ -119,7 +106,7 @@ template <typename T> __device__ inline T mx_floordiv(T x, T y)
     return q - whole > T(0.5) ? whole + T(1) : whole;
 }
 """,
-    # psi(x) for 1 <= x <= 2 as (x - x0) g(x - 3/2); the coefficients are those of mxop_math_special.h.
+    # psi(x) for 1 <= x <= 2 as (x - x0) g(x - 3/2); by a polynomial.
     "mxi_digamma": """\
 __device__ inline double mxi_digamma_12(double x)
 {
@@ -167,113 +154,16 @@ __device__ inline double mxi_digamma(double x)
     return below + (log(x) - 0.5 / x - z * tail);
 }
 """,
-    # base^m times the sum over k of (x + k)^-m: terms up to x + k >= m + 12, then the Euler-Maclaurin formula.
-    "mxi_hurwitz_zeta": """\
-__device__ inline double mxi_hurwitz_zeta(double m, double x, double base)
-{
-    const double b[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66,
-                        -691.0 / 2730, 7.0 / 6, -3617.0 / 510, 43867.0 / 798};
-    double sum = 0.0;
-    for (; x < m + 12.0; x += 1.0)
-        sum += pow(x / base, -m);
-    const double p = pow(x / base, -m);
-    sum += p * (x / (m - 1.0) + 0.5);
-    double t = 0.5 * m * p / x;
-    for (int k = 0; k < 9; k++) {
-        sum += b[k] * t;
-        t *= (m + 2 * k + 1) / (2 * k + 3) / x * ((m + 2 * k + 2) / (2 * k + 4)) / x;
-    }
-    return sum;
-}
-""",
-    # pi^(n+1) times the n-th derivative of cot, at pi x, n <= 24: a polynomial in cot made by p -> -(1 + c^2) p'.
-    "mxi_cot_derivative": """\
-__device__ inline double mxi_cot_derivative(int n, double x)
-{
-    const double pi = 3.14159265358979323846;
-    const double c = 1.0 / tan(pi * (x - rint(x)));
-    double p[26], q[26], s = 0.0;
-    for (int j = 0; j < 26; j++)
-        p[j] = j == 1 ? 1.0 : 0.0;
-    for (int k = 1; k <= n; k++) {
-        for (int j = 0; j < 26; j++)
-            q[j] = 0.0;
-        for (int j = 1; j <= k; j++) {
-            q[j - 1] -= j * p[j];
-            q[j + 1] -= j * p[j];
-        }
-        for (int j = 0; j < 26; j++)
-            p[j] = q[j];
-    }
-    for (int j = n + 1; j >= 0; j--)
-        s = s * c + p[j];
-    return s * pow(pi, (double)(n + 1));
-}
-""",
-    # The n-th derivative of digamma; poles, and what has no value, as in mxop_math_special.h.
+    **shared("mxop_math_special.h"),
     "mx_polygamma": """\
-__device__ inline double mx_polygamma(int n, double x)
-{
-    const double sign = n & 1 ? 1.0 : -1.0, m = (double)n + 1.0;
-    if (n == 0)
-        return mxi_digamma(x);
-    if (n < 0 || x != x || x == -(double)INFINITY)
-        return (double)NAN;
-    if (x == (double)INFINITY)
-        return sign * 0.0;
-    if (x <= 0.0 && x == floor(x))
-        return sign * (double)INFINITY;
-    if (x < -32.0) {
-        if (n > 24)
-            return (double)NAN;
-        return -(tgamma(m) * mxi_hurwitz_zeta(m, 1.0 - x, 1.0)) - mxi_cot_derivative(n, x);
-    }
-    if (n <= 100)
-        return sign * tgamma(m) * mxi_hurwitz_zeta(m, x, 1.0);
-    const double z = mxi_hurwitz_zeta(m, x, fabs(x));
-    return sign * copysign(exp(lgamma(m) - m * log(fabs(x)) + log(fabs(z))), z);
-}
-__device__ inline float mx_polygamma(int n, float x) { return (float)mx_polygamma(n, (double)x); }
+__device__ inline double mx_polygamma(int n, double x) { return mx_polygamma_f64(n, x); }
+__device__ inline float mx_polygamma(int n, float x) { return (float)mx_polygamma_f64(n, (double)x); }
 """,
-    # double -> float rounded to odd, which may be rounded to a half without rounding twice; see mxop_math_half.h.
-    "mx_odd": """\
-__device__ inline float mx_odd(float x) { return x; }
-__device__ inline float mx_odd(double x)
-{
-    const float near = (float)x;
-    unsigned u = (unsigned)__float_as_int(near);
-    u -= fabs((double)near) > fabs(x) ? 1u : 0u;
-    return __int_as_float((int)(u | ((double)near != x ? 1u : 0u)));
-}
-__device__ inline float mx_odd(int x) { return mx_odd((double)x); }
-__device__ inline float mx_odd(long long x)
-{
-    const long long top = (x & ~0x7ffLL) | (long long)((x & 0x7ffLL) != 0) << 10;
-    return mx_odd((double)((x < -(1LL << 53)) | (x > (1LL << 53)) ? top : x));
-}
-""",
-    # bfloat16 <-> float32: rounding to nearest even, NaN stays NaN.
-    "mx_bf16_to_f32": """\
-__device__ inline float mx_bf16_to_f32(unsigned short h) { return __int_as_float((int)((unsigned)h << 16)); }
-""",
-    "mx_f32_to_bf16": """\
-__device__ inline unsigned short mx_f32_to_bf16(float x)
-{
-    const unsigned u = (unsigned)__float_as_int(x);
-    if ((u & 0x7fffffffu) > 0x7f800000u)
-        return (unsigned short)((u >> 16) | 0x0040u);
-    return (unsigned short)((u + 0x7fffu + ((u >> 16) & 1u)) >> 16);
-}
-""",
-}
-
-FUNCTIONS |= draws.FUNCTIONS
-
-#: Neighbours, that are read and written at once.
-PACK = "template <typename T, int N> struct alignas(sizeof(T) * N) mx_pack { T v[N]; };\n"
-
-#: ``float16``: the device has instructions for the conversions, and the host, which runs the text in tests, the same results.
-FLOAT16 = """\
+    "mx_f32_bits": "__device__ inline unsigned mx_f32_bits(float x) { return (unsigned)__float_as_int(x); }\n",
+    "mx_bits_f32": "__device__ inline float mx_bits_f32(unsigned u) { return __int_as_float((int)u); }\n",
+    **shared("mxop_math_half.h"),
+    # The device has instructions for the conversions, and the host, which runs the text in tests, the same results.
+    "float16": """\
 class float16 {
     unsigned short bits;
 public:
@@ -287,29 +177,26 @@ public:
         return x;
     }
 #else
-    __device__ explicit float16(float x)
-    {
-        const unsigned u = (unsigned)__float_as_int(x), sign = (u >> 16) & 0x8000u, a = u & 0x7fffffffu;
-        unsigned r = (a - 0x38000000u + 0x0fffu + ((a >> 13) & 1u)) >> 13;
-        if (a < 0x38800000u)
-            r = (unsigned)__float_as_int(__int_as_float((int)a) + 0.5f) - 0x3f000000u;
-        if (a >= 0x47800000u)
-            r = 0x7c00u;
-        if (a > 0x7f800000u)
-            r = 0x7e00u | (a >> 13 & 0x3ffu);
-        bits = (unsigned short)(r | sign);
-    }
-    __device__ operator float() const
-    {
-        const unsigned a = (unsigned)(bits & 0x7fffu) << 13, sign = (unsigned)(bits & 0x8000u) << 16;
-        const unsigned finite = (unsigned)__float_as_int(__int_as_float((int)a) * 5.192296858534828e33f);
-        return __int_as_float((int)((a >= 0x0f800000u ? (a | 0x7f800000u) : finite) | sign));
-    }
+    __device__ explicit float16(float x) : bits(mx_f32_to_f16(x)) {}
+    __device__ operator float() const { return mx_f16_to_f32(bits); }
 #endif
 };
-"""
+""",
+    # Rounded to odd, a number may be rounded to a half without rounding twice.
+    "mx_odd": """\
+__device__ inline float mx_odd(float x) { return x; }
+__device__ inline float mx_odd(double x) { return mx_odd_f32(x); }
+__device__ inline float mx_odd(int x) { return mx_odd_f32((double)x); }
+__device__ inline float mx_odd(long long x) { return mx_odd_f32(mx_odd_f64(x)); }
+""",
+}
 
-_WORD = re.compile(r"\b(?:mxi?_\w+|INFINITY|NAN)\b")
+FUNCTIONS |= draws.FUNCTIONS
+
+#: Neighbours, that are read and written at once.
+PACK = "template <typename T, int N> struct alignas(sizeof(T) * N) mx_pack { T v[N]; };\n"
+
+_WORD = re.compile(r"\b(?:mxi?_\w+|INFINITY|NAN|float16)\b")
 
 
 def needed(text: str) -> list[str]:

@@ -294,8 +294,7 @@ class ElementwiseText:
 
 def prologue(text: str, ctypes: Sequence[str] = ()) -> str:
     """Return what stands before a text and variables of these types: the types and functions that it uses."""
-    halves = "float16" in text or "float16" in ctypes
-    return preamble.PACK * bool(ctypes) + preamble.FLOAT16 * halves + preamble.definitions(text)
+    return preamble.PACK * bool(ctypes) + preamble.definitions(" ".join([text, *ctypes]))
 
 
 def of_formula(formula, in_types: Sequence[int], out_types: Sequence[int], compute: int, reqs: Sequence[int],

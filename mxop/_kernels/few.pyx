@@ -1,10 +1,11 @@
-"""Convolutions with few filters for each group of channels, such as one for each channel.
+"""Direct convolutions, for few filters for each group of channels, such as one for each channel.
 
 What computes is in the instruction modules (``include/mxop_few.h``).  Threads take bands of images, or whole groups where sums go
 over all images, so results have the same bits with any number of threads.
 """
 
 from cython.parallel cimport prange
+from libc.string cimport memset
 
 from mxop._kernels.instruction_sets cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of
 from mxop._kernels.machine cimport CACHE_LINE, L2_BLOCK, SPARE_TASKS, THREAD_PRODUCTS
@@ -19,24 +20,19 @@ cdef extern from "mxop_few.h" nogil:
         Py_ssize_t groups, channels, filters
         char* weight
         char* results
-        Py_ssize_t weight_group, weight_filter, weight_channel
-        Py_ssize_t weight_size, result_size
+        Py_ssize_t weight_group, weight_filter, weight_channel, weight_size, result_size
         mx_load load_weight, load_result
         mx_store store_weight, store_result
-        Py_ssize_t band
-        const void* packed
-        const Py_ssize_t* places
+        Py_ssize_t band, bands, units, slices
+        void* packed
+        Py_ssize_t* places
+        bint sums
+        Py_ssize_t windows
     ctypedef struct mx_few_kernels:
-        size_t (*room)(const mx_few* f, Py_ssize_t band, int sums) noexcept nogil
-        void (*places)(const mx_few* f, int sums, Py_ssize_t* to) noexcept nogil
-        void (*pack)(const mx_few* f, void* packed) noexcept nogil
-        void (*results)(const mx_few* f, Py_ssize_t begin, Py_ssize_t end, char* scratch) noexcept nogil
-        void (*weight)(const mx_few* f, Py_ssize_t group, Py_ssize_t first, Py_ssize_t count, void* totals, char* scratch) noexcept nogil
-        void (*join)(const mx_few* f, Py_ssize_t slices, void* totals) noexcept nogil
-
-cdef extern from "mxop_few_finite.h" nogil:
-    bint mx_few_finite(const mx_few* f, Py_ssize_t count)
-    void mx_few_one_by_one(const mx_few* f, Py_ssize_t batch)
+        size_t (*plan)(mx_few* f) noexcept nogil
+        void (*prepare)(const mx_few* f) noexcept nogil
+        void (*run)(const mx_few* f, Py_ssize_t begin, Py_ssize_t end, char* scratch) noexcept nogil
+        void (*join)(const mx_few* f) noexcept nogil
 
 cdef extern from "mxop_gemm.h" nogil:
     ctypedef struct mx_gemm_kernels:
@@ -45,29 +41,32 @@ cdef extern from "mxop_gemm.h" nogil:
 cdef enum:
     TURNS = 16              # of each thread, at most, if there are as many tasks
     SLICES = 16             # that sums are cut into, at most, for threads to take
-
-# How a convolution is cut, and its memory.
-cdef struct Cut:
-    Py_ssize_t bands, slices, units         # of an image; of the sums of each group; bands of all images
-    Py_ssize_t size                         # bytes of all filters as they are computed
-    Py_ssize_t places                       # bytes of a number for each of a window
-    Py_ssize_t each                         # bytes of scratch memory for a thread
-    char* filters                           # packed; or sums of each group and slice
-    char* scratch
-    Py_ssize_t room                         # of this, for what comes before a formula of results
+    CHUNK = 64              # elements of filters that are converted at a time
 
 
-cdef void finish_task(Finish finish, const mx_few* f, const Cut* cut, Py_ssize_t t, char* scratch) noexcept nogil:
-    """Compute a formula of the results of a task: some lines of each filter of a group."""
-    cdef Py_ssize_t first = t % cut.bands * f.band, n = f.images.found[2], found = f.images.found[1] * n
-    finish.rows(f.results + (t // cut.bands * f.filters * found + first * n) * f.result_size, f.filters, found * f.result_size,
-                min(f.band, f.images.found[1] - first) * n, NULL, 0, scratch)
+cdef void turns_of(const mx_few_kernels* kernels, const mx_few* f, mx_shares* shares, Py_ssize_t turns, Py_ssize_t tasks, int thread,
+                   char* scratch, Py_ssize_t room, Finish finish) noexcept nogil:
+    """Do the tasks that are a thread's, some in each turn, and compute a formula of the results of each task if there is one."""
+    cdef Py_ssize_t turn = mx_next_task(shares, thread), t, n = f.images.found[2], size = f.images.found[1] * n, first, unit
+    cdef Py_ssize_t bands = f.bands * f.images.found[0]
+    memset(scratch, 0, room)
+    while turn >= 0:
+        if finish is None:
+            kernels.run(f, tasks * turn // turns, tasks * (turn + 1) // turns, scratch)
+        else:
+            for t in range(tasks * turn // turns, tasks * (turn + 1) // turns):
+                kernels.run(f, t, t + 1, scratch)
+                unit, first = t % bands, t % f.bands * f.band
+                finish.rows(f.results + ((t // bands * f.filters * f.images.found[0] + unit // f.bands) * size + first * n)
+                            * f.result_size, f.filters, f.images.found[0] * size * f.result_size,
+                            min(f.band, f.images.found[1] - first) * n, NULL, 0, scratch + room)
+        turn = mx_next_task(shares, thread)
 
 
 cdef class FewFilters(Work):
     """Windows of images times filters: of filters, images and results; or the filters' gradient: of results, images and filters.
 
-    Images are of one dimension or two; filters are few for each group.  Results lie in C order, and filters that are computed.
+    Results lie in C order, and filters that are computed.
 
     Parameters
     ----------
@@ -86,27 +85,19 @@ cdef class FewFilters(Work):
     cdef mx_few few
     cdef Py_ssize_t batch
     cdef int images_type, weight_type, results_type
-    cdef bint double_, sums
+    cdef bint double_
 
     def __init__(self, tuple sizes, int images, int weight, int results, tuple windows, tuple strides, bint sums=False):
         cdef mx_few* f = &self.few
         self.batch, f.groups, f.channels, f.filters = sizes
-        self.images_type, self.weight_type, self.results_type, self.sums = images, weight, results, sums
+        self.images_type, self.weight_type, self.results_type, f.sums = images, weight, results, sums
         self.double_ = 1 in (images, weight, results)
         f.weight_size, f.result_size = itemsize_of(weight), itemsize_of(results)
         f.weight_group, f.weight_filter, f.weight_channel = [stride * f.weight_size for stride in strides]
         read_images(windows, itemsize_of(images), &f.images)
 
-    cdef void place(self, mx_few* f, char** data) noexcept:
-        """Fill in the memory, and what the instruction set in use has for the types."""
-        f.weight, f.images.data, f.results = data[2 if self.sums else 0], data[1], data[0 if self.sums else 2]
-        f.images.load = NULL if self.images_type == self.double_ else load_of(self.images_type, self.double_)
-        f.load_weight, f.load_result = load_of(self.weight_type, self.double_), load_of(self.results_type, self.double_)
-        f.store_weight = store_of(self.weight_type, self.double_)
-        f.store_result = NULL if self.results_type == self.double_ else store_of(self.results_type, self.double_)
-
     cdef bint finishes(self, bint costly) noexcept:
-        return not self.sums and self.few.filters > 1  # of one, a task's results are too few
+        return not self.few.sums and self.few.filters > 1  # of one, a task's results are too few
 
     cdef int run_finishing(self, char** data, int threads, Finish finish) except -1:
         return self.compute(data, threads, finish)
@@ -119,123 +110,84 @@ cdef class FewFilters(Work):
         """Run, and compute a formula of the results of each task if there is one."""
         cdef const mx_few_kernels* kernels = (<const mx_gemm_kernels*>gemm_kernels(self.double_)).few
         cdef mx_few f = self.few
-        cdef Cut cut
+        cdef const Py_ssize_t* kernel = f.images.kernel
+        cdef mx_shares shares
         cdef Block* block
-        cdef Py_ssize_t tasks
-        self.place(&f, data)
-        if f.images.kernel[0] != 1 or f.images.found[0] != 1 or f.images.size[0] != 1:
-            raise ValueError("images of three dimensions")
-        if 0 in (f.groups, f.filters) or not (self.batch or self.sums):
+        cdef Py_ssize_t tasks, turns, room, each, shared, size
+        cdef int k
+        f.weight, f.images.data, f.results = data[2 if f.sums else 0], data[1], data[0 if f.sums else 2]
+        f.images.load = NULL if self.images_type == self.double_ else load_of(self.images_type, self.double_)
+        f.load_weight, f.load_result = load_of(self.weight_type, self.double_), load_of(self.results_type, self.double_)
+        f.store_weight = store_of(self.weight_type, self.double_)
+        f.store_result = NULL if self.results_type == self.double_ else store_of(self.results_type, self.double_)
+        if 0 in (f.groups, f.filters) or not (self.batch or f.sums):
             return 0
-        tasks = self.cut(kernels, &f, &cut, &threads)
-        cut.room = cut.each
+        tasks = self.cut(kernels, &f, &threads)
+        room = each = (<Py_ssize_t>kernels.plan(&f) + CACHE_LINE - 1) & -CACHE_LINE
         if finish is not None:
-            cut.each += finish.room
-        block = block_new(threads * cut.each + cut.places + cut.size * cut.slices)
-        cut.scratch, cut.filters = block.data, block.data + threads * cut.each + cut.places
-        f.packed, f.places = cut.filters, <Py_ssize_t*>(block.data + threads * cut.each)
+            each += finish.room
+        shared = (f.windows + 2 * (kernel[0] + kernel[1] + kernel[2] + 1 + f.images.stride[2])) * sizeof(Py_ssize_t)
+        shared = (shared + CACHE_LINE - 1) & -CACHE_LINE
+        size = f.groups * f.slices * f.filters * f.windows * (8 if self.double_ else 4)
+        block = block_new(threads * each + shared + size)
+        f.places, f.packed = <Py_ssize_t*>(block.data + threads * each), block.data + threads * each + shared
+        turns = min(tasks, TURNS * threads)
         with nogil:
-            kernels.places(&f, self.sums, <Py_ssize_t*>f.places)
-            if not self.sums:
-                kernels.pack(&f, cut.filters)
-            self.share(kernels, &f, &cut, tasks, threads, finish)
-            if self.sums:
-                kernels.join(&f, cut.slices, cut.filters)
+            kernels.prepare(&f)
+            share_out(&shares, turns, threads, 0)
+            if threads == 1:
+                turns_of(kernels, &f, &shares, turns, tasks, 0, block.data, room, finish)
+            else:
+                for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
+                    turns_of(kernels, &f, &shares, turns, tasks, k, block.data + k * each, room, finish)
+            if f.sums:
+                kernels.join(&f)
         block_release(block)
         return 0
 
-    cdef Py_ssize_t cut(self, const mx_few_kernels* kernels, mx_few* f, Cut* cut, int* threads) noexcept:
+    cdef Py_ssize_t cut(self, const mx_few_kernels* kernels, mx_few* f, int* threads) noexcept:
         """Choose bands, and slices of sums; return how many tasks there are, and say for how many threads."""
-        cdef Py_ssize_t numbers = f.groups * f.filters * f.channels * f.images.kernel[1] * f.images.kernel[2]
-        cdef Py_ssize_t lines = f.images.found[1], tasks
-        threads[0] = threads_of(threads[0], self.batch * numbers * lines * f.images.found[2] // THREAD_PRODUCTS)
+        cdef Py_ssize_t lines = f.images.found[1], planes = self.batch * f.images.found[0], tasks, least
+        f.band = 1
+        least = kernels.plan(f)
+        threads[0] = threads_of(threads[0], planes * lines * f.images.found[2] * f.groups * f.filters * f.windows // THREAD_PRODUCTS)
         f.band = lines
-        while f.band > 1 and (kernels.room(f, f.band, self.sums) - kernels.room(f, 1, self.sums) > L2_BLOCK or (
-                not self.sums and threads[0] > 1 and self.batch * f.groups * parts_of(lines, f.band) < SPARE_TASKS * threads[0])):
+        while f.band > 1 and (<Py_ssize_t>kernels.plan(f) - least > L2_BLOCK or (
+                not f.sums and threads[0] > 1 and planes * f.groups * parts_of(lines, f.band) < SPARE_TASKS * threads[0])):
             f.band = (f.band + 1) // 2
-        cut.bands = parts_of(lines, f.band)
-        cut.units = self.batch * cut.bands
-        cut.slices = max(1, min(cut.units, SLICES // f.groups)) if self.sums else 1
-        cut.size = numbers * (8 if self.double_ else 4)
-        cut.places = (f.channels * f.images.kernel[1] * f.images.kernel[2] * sizeof(Py_ssize_t) + CACHE_LINE - 1) & -CACHE_LINE
-        cut.each = (<Py_ssize_t>kernels.room(f, f.band, self.sums) + CACHE_LINE - 1) & -CACHE_LINE
-        tasks = f.groups * (cut.slices if self.sums else cut.units)
+        f.bands = parts_of(lines, f.band)
+        f.units = planes * f.bands
+        f.slices = max(1, min(f.units, SLICES // f.groups)) if f.sums else 1
+        tasks = f.groups * (f.slices if f.sums else f.units)
         threads[0] = threads_of(threads[0], tasks)
         return tasks
 
-    cdef void share(self, const mx_few_kernels* kernels, const mx_few* f, const Cut* cut, Py_ssize_t tasks, int threads,
-                    Finish finish) noexcept nogil:
-        """Let threads take tasks."""
-        cdef mx_shares shares
-        cdef Py_ssize_t turns = min(tasks, TURNS * threads)
-        cdef int k
-        share_out(&shares, turns, threads, 0)
-        if threads == 1:
-            self.some_tasks(kernels, f, cut, 0, tasks, cut.scratch, finish)
-        else:
-            for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
-                self.turns_of(kernels, f, cut, &shares, turns, tasks, k, finish)
 
-    cdef void turns_of(self, const mx_few_kernels* kernels, const mx_few* f, const Cut* cut, mx_shares* shares, Py_ssize_t turns,
-                       Py_ssize_t tasks, int thread, Finish finish) noexcept nogil:
-        """Do the tasks that are a thread's, some in each turn."""
-        cdef Py_ssize_t t = mx_next_task(shares, thread)
-        while t >= 0:
-            self.some_tasks(kernels, f, cut, tasks * t // turns, tasks * (t + 1) // turns, cut.scratch + thread * cut.each, finish)
-            t = mx_next_task(shares, thread)
-
-    cdef void some_tasks(self, const mx_few_kernels* kernels, const mx_few* f, const Cut* cut, Py_ssize_t t, Py_ssize_t end,
-                         char* scratch, Finish finish) noexcept nogil:
-        """Do tasks `t` to `end`."""
-        cdef Py_ssize_t group, slice_, first
-        if not self.sums and finish is None:
-            kernels.results(f, t, end, scratch)
-            return
-        if not self.sums:
-            for t in range(t, end):
-                kernels.results(f, t, t + 1, scratch)
-                finish_task(finish, f, cut, t, scratch + cut.room)
-            return
-        for t in range(t, end):
-            group, slice_ = t // cut.slices, t % cut.slices
-            first = cut.units * slice_ // cut.slices
-            kernels.weight(f, group, first, cut.units * (slice_ + 1) // cut.slices - first,
-                           cut.filters + t * (cut.size // f.groups), scratch)
-
-
-cdef class OfFinite(FewFilters):
-    """Other work on filters, images and results where all filters are finite.
-
-    Else what lies beside images is left out: it is 0, and 0 times infinity is NaN.
+cdef class OfFinite(Work):
+    """Work that multiplies padding, on filters, images and results: direct convolution does the same where a filter is not finite.
 
     Parameters
     ----------
     work : Work
-        The other.
+    direct : FewFilters
     count : int
-        Numbers of all filters, which lie side by side.
-    sizes, images, weight, results, windows, strides
-        As for :class:`FewFilters`; images may have three dimensions.
+        Elements of all filters, which lie side by side.
     """
 
     cdef Work work
+    cdef FewFilters direct
     cdef Py_ssize_t count
 
-    def __init__(self, Work work, Py_ssize_t count, tuple sizes, int images, int weight, int results, tuple windows, tuple strides):
-        FewFilters.__init__(self, sizes, images, weight, results, windows, strides)
-        self.work, self.count = work, count
-
-    cdef bint finishes(self, bint costly) noexcept:
-        return False
+    def __init__(self, Work work, FewFilters direct, Py_ssize_t count):
+        self.work, self.direct, self.count = work, direct, count
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
-        cdef mx_few f = self.few
-        cdef bint finite
-        f.weight, f.images.data, f.results = data[0], data[1], data[2]
-        f.images.load, f.load_weight = load_of(self.images_type, True), load_of(self.weight_type, True)
-        f.store_result = store_of(self.results_type, True)
-        with nogil:
-            finite = mx_few_finite(&f, self.count)
-            if not finite:
-                mx_few_one_by_one(&f, self.batch)
-        return self.work.run(data, threads) if finite else -1
+        cdef mx_load load = load_of(self.direct.weight_type, True)
+        cdef Py_ssize_t size = self.direct.few.weight_size, k, i
+        cdef double some[CHUNK]
+        cdef double zero = 0
+        for k in range(0, self.count, CHUNK):
+            load(min(CHUNK, self.count - k), data[0] + k * size, size, some)
+            for i in range(min(CHUNK, self.count - k)):
+                zero += some[i] * 0
+        return (self.work if zero == 0 else <Work>self.direct).run(data, threads)

@@ -51,16 +51,10 @@ _PROLOGUE = """\
 #include "mxop_random.h"
 #include "mxop_sampling.h"
 #include "mxop_sums.h"
-#include "mxop_wide.h"
 """
 
-#: Functions that have loops of their own by type, with AVX-512 (``mxop_wide.h``) or always (``mxop_math_gamma.h``).  No larger
-#: formula holds them, for its numbers would be others.
-WIDE = {
-    "float": {"tan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "cbrt", "expm1", "log", "log1p", "log2", "log10", "pow",
-              "normcdf", "gelu"},
-    "double": {"arcsinh", "cbrt", "log", "log1p", "log2", "log10", "pow"},
-}  # fmt: skip
+#: Functions that have loops of their own by type (``mxop_math_gamma.h``).  No larger formula holds them, for its numbers would
+#: be others.
 ALONE = {"float": {"gammaln", "digamma"}, "double": {"gamma", "gammaln", "digamma"}}
 
 
@@ -123,7 +117,7 @@ def _apart(root: Expr) -> Expr:
 def _whole(root: Expr) -> bool:
     """Return whether a formula is worth a loop of its own."""
     calls = [n for n in walk([root]) if n.kind == CALL]
-    apart = set.union(*WIDE.values(), *ALONE.values(), DRAWS)
+    apart = set.union(*ALONE.values(), DRAWS)
     special = any(TABLE[n.label].guard == "range" or n.label in apart for n in calls)
     return 2 <= len(calls) <= MAX_CALLS and not special
 
@@ -163,25 +157,7 @@ def _loop(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: 
         loop = f"mx_{root.label}_loop_{next(s for c, s, _ in COMPUTE if c == ctype)}"
         return "\n".join([*signature, *head, f"    {loop}(n, o, x0);", "}", ""])
     before, body = _body(function, ctype, root, operands, scalars)
-    text = [*before, *signature, *head, *body, "}", ""]
-    if root.label in WIDE.get(ctype, ()) and all(a.kind != CALL for a in root.args):
-        call = _wide(ctype, root, operands, scalars)
-        text = ["#ifdef MX_WIDE", *signature, *head, *call, "}", "#else", *text, "#endif /* MX_WIDE */", ""]
-    return "\n".join(text)
-
-
-def _wide(ctype: str, root: Expr, operands: list[Expr], scalars: list[Expr]) -> list[str]:
-    """Write the call of a loop of AVX-512; of two operands, each has a stride, 0 where it is a scalar."""
-    name = f"{'mxw' if ctype == 'float' else 'mxd'}_{root.label}_loop"
-    places = {o: f"x{i}" for i, o in enumerate(operands)} | {s: f"&s{i}" for i, s in enumerate(scalars)}
-    known = []
-    if root.label == "pow":
-        known = _power_by(
-            ctype, next(s for c, s, _ in COMPUTE if c == ctype), root, {k: v.lstrip("&") for k, v in places.items()}
-        )
-    if len(root.args) == 1:
-        return [*known, f"    {name}(n, o, {places[root.args[0]]});"]
-    return [*known, f"    {name}(n, o, " + ", ".join(f"{places[a]}, {int(a.kind == INPUT)}" for a in root.args) + ");"]
+    return "\n".join([*before, *signature, *head, *body, "}", ""])
 
 
 def _body(

@@ -164,16 +164,22 @@ def _are_windows(at, sizes, found):
 
 def _few(at, groups, images, head, weight, steps_of_weight=(0, 0, 0), sums=False):
     """Return compiled work for groups of few filters, if windows had better not be made: lines of results fill vectors."""
-    (batch, channels, *_), filters, width = images.shape, head.shape[1] // groups, head.shape[-1]
-    lines, rows = (head.shape[2], at.reach(0)) if len(at.kernel) > 1 else (1, 1)
+    (_, channels, *_), filters, width = images.shape, head.shape[1] // groups, head.shape[-1]
+    lines, rows = size_of(head.shape[2:-1]), size_of(at.reach(axis) for axis in range(len(at.kernel) - 1))
     are_windows = _are_windows(at, images.shape[2:], head.shape[2:])
     fills = channels == groups or (width >= FILLED * (-(-width // VECTOR) * VECTOR) and not are_windows)
     small = size_of(weight.shape) <= groups * (SUMS if sums else NUMBERS) and size_of(weight.shape[1:]) <= LONGEST
     near = channels // groups * rows * (width + at.reach(-1)) * at.stride[-1] <= LINES
-    many = batch * groups * lines >= TASKS
-    if len(at.kernel) > 2 or filters > FEW or not (fills and small and near and many):
-        return None
-    sizes, types = (batch, groups, channels // groups, filters), (x.dtype_code for x in (images, weight, head))
+    many = images.shape[0] * groups * lines >= TASKS
+    if filters <= FEW and fills and small and near and many:
+        return _direct(at, groups, images, head, weight, steps_of_weight, sums)
+    return None
+
+
+def _direct(at, groups, images, head, weight, steps_of_weight, sums=False):
+    """Return a direct convolution, or the gradient of its filters."""
+    sizes = images.shape[0], groups, images.shape[1] // groups, head.shape[1] // groups
+    types = (x.dtype_code for x in (images, weight, head))
     return compiled("few").FewFilters(sizes, *types, _windows(images, head.shape[2:], at), steps_of_weight, sums)
 
 
@@ -202,11 +208,9 @@ def _convolve(steps, at, groups, images, filters, steps_of_filters, out, finite=
     work = _few(at, groups, images, out, filters, steps_of_filters)
     if work is None:
         work = _product_of_windows(at, groups, images, filters, steps_of_filters, out)
-    if finite and _go_beyond(at, images.shape[2:], out.shape[2:]):
-        each = images.shape[0], groups, images.shape[1] // groups, out.shape[1] // groups
-        types = (x.dtype_code for x in (images, filters, out))
-        windows = _windows(images, out.shape[2:], at)
-        work = compiled("few").OfFinite(work, size_of(filters.shape), each, *types, windows, steps_of_filters)
+        if finite and _go_beyond(at, images.shape[2:], out.shape[2:]):
+            direct = _direct(at, groups, images, out, filters, steps_of_filters)
+            work = compiled("few").OfFinite(work, direct, size_of(filters.shape))
     steps.work(work, filters, images, out)
 
 

@@ -40,6 +40,9 @@
 #define MX_UNROLLED
 #endif
 
+/* The CUDA text has the same function (mxop/_gpu/headers.py). */
+#define MX_EACH MX_INLINE
+
 /* How many elements a loop takes at once for which its scalars are spread out. */
 #define MX_RUN 64
 

@@ -1,49 +1,43 @@
-/* mxop_few.h - convolutions with few filters for each group of channels, such as one for each channel.
+/* mxop_few.h - direct convolutions with few filters for each group of channels, such as one for each channel.
 
-   What products would read of a window is used by few filters only, so windows are not made: lines of the images are put where
-   zeros surround them, and each vector of results adds up vectors that begin at other elements of these lines.  With a stride,
-   elements that the same place of neighbouring windows has lie side by side there. */
+   A GEMM would pack windows that few filters use.  Instead, the lines of an image that a band of results needs are copied to scratch
+   memory, and vectors of results add up products of a filter's elements and vectors of these lines.  Padding is never multiplied, for
+   0 times infinity is NaN: places beside an image are left out along the first two axes, and masked along the last.  With a stride,
+   the elements of a line that neighbouring windows have at one place are neighbours in the copy. */
 #ifndef MXOP_FEW_H
 #define MXOP_FEW_H
 
 #include <stddef.h>
 #include "mxop_windows.h"
 
-#define MX_FEW_ROWS 6       /* filters that are multiplied at a time */
-#define MX_FEW_SHORT 2      /* vectors of results that a line is shorter than, to be a part of vectors */
-#if defined(__AVX512F__) || defined(__aarch64__)
-#define MX_FEW_NUMBERS 4    /* and numbers of windows, where sums are filters: of 32 registers */
-#else
-#define MX_FEW_NUMBERS 2
-#endif
+#define MX_FEW_ROWS 4       /* filters that are multiplied at a time */
+
+/* The windows of an axis that have an element of the image at some place. */
+typedef struct { ptrdiff_t begin, end; } mx_inside;
 
 typedef struct {
-    mx_images images;           /* of one dimension or two */
+    mx_images images;
     ptrdiff_t groups, channels, filters;            /* of each group */
     char *weight, *results;     /* (groups, filters, channels, places); (batch, groups, filters, windows) in C order */
     ptrdiff_t weight_group, weight_filter, weight_channel;      /* strides in bytes: places lie side by side */
     ptrdiff_t weight_size, result_size;             /* bytes of an element */
     mx_load load_weight, load_result;
     mx_store store_weight, store_result;
-    ptrdiff_t band;             /* lines of windows at a time */
-    const void *packed;         /* all filters, as `pack` left them */
-    const ptrdiff_t *places;    /* what `places` said of the band */
+    ptrdiff_t band, bands;      /* lines of results at a time, and how many such bands each plane of results has */
+    ptrdiff_t units, slices;    /* bands of a group in all images; parts that these are cut into where the gradient of filters is summed */
+    void *packed;               /* all filters; or their gradients, of each group and slice */
+    ptrdiff_t *places;          /* where the elements of a window are in scratch memory; then the mx_inside of each place of each axis */
+    int sums;                   /* whether the gradient of the filters is wanted */
+    ptrdiff_t windows, part, line, plane, channel, result, row;     /* sizes in scratch memory, which `plan` finds for a band */
 } mx_few;
 
 /* What one build of the instruction module offers for one type. */
 typedef struct mx_few_kernels {
-    /* Bytes of scratch memory for bands of so many lines, with or without what `weight` needs for its sums. */
-    size_t (*room)(const mx_few *f, ptrdiff_t band, int sums);
-    /* Say of each number of a window where it is in scratch memory. */
-    void (*places)(const mx_few *f, int sums, ptrdiff_t *to);
-    /* Pack all filters: as many numbers. */
-    void (*pack)(const mx_few *f, void *packed);
-    /* Compute the results of some bands, which are counted over the bands of a group, over groups and images. */
-    void (*results)(const mx_few *f, ptrdiff_t begin, ptrdiff_t end, char *scratch);
-    /* Multiply windows by results and add the products up over some of all bands: an array like the weight of a group. */
-    void (*weight)(const mx_few *f, ptrdiff_t group, ptrdiff_t first, ptrdiff_t count, void *totals, char *scratch);
-    /* Add up so many of these for each group, in their order, and store them. */
-    void (*join)(const mx_few *f, ptrdiff_t slices, void *totals);
+    size_t (*plan)(mx_few *f);                      /* returns the bytes of scratch memory of a thread, zeros at first */
+    void (*prepare)(const mx_few *f);               /* fill in what all tasks share */
+    /* Do tasks, each a band of a group of an image, or a slice of a group. */
+    void (*run)(const mx_few *f, ptrdiff_t begin, ptrdiff_t end, char *scratch);
+    void (*join)(const mx_few *f);                  /* add up slices in their order, and store the gradient */
 } mx_few_kernels;
 
 #endif

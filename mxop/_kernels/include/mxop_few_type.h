@@ -1,230 +1,181 @@
-/* mxop_few_type.h - convolutions with few filters for each group, for one type T; included by mxop_gemm_type.h. */
+/* mxop_few_type.h - direct convolutions with few filters, for one type T; included by mxop_gemm_type.h. */
 
-#if defined(MX_GEMM_BYTES)
-typedef MX_GEMM_BITS G(bits) __attribute__((vector_size(MX_GEMM_BYTES), aligned(sizeof(T)), may_alias));
-#define MX_FEW_MASKED(x, mask) ((G(vector))((G(bits))(x) & (mask)))
+/* Masks of lanes, and what they leave of a vector, or of the products that are added to one. */
+#if defined(__AVX512F__)
+typedef unsigned G(mask);
+static inline G(mask) G(lanes)(ptrdiff_t begin, ptrdiff_t end) { return G(first_lanes)(end) & ~G(first_lanes)(begin); }
+#define MX_FEW_MASKED(x, mask) MX_GEMM_MASKED(x, mask)
+#define MX_FEW_ADD(sum, a, b, mask) ((sum) = MX_GEMM_ADD(sum, a, b, mask))
+#define MX_FEW_SUMS 16              /* vectors of results at a time: of 32 registers */
 #else
-typedef MX_GEMM_BITS G(bits);
+#if defined(MX_GEMM_BYTES)
+typedef MX_GEMM_BITS G(mask) __attribute__((vector_size(MX_GEMM_BYTES), aligned(sizeof(T)), may_alias));
+#define MX_FEW_MASKED(x, some) ((G(vector))((G(mask))(x) & (some)))
+#else
+typedef MX_GEMM_BITS G(mask);
 #define MX_FEW_MASKED(x, mask) ((mask) ? (x) : 0)
 #endif
-
-/* Scratch memory, and how lines lie in it.  Elements that the same places of neighbouring windows have are neighbours, along a
-   line and from line to line: with strides, a channel has a plane for each remainder of both. */
-typedef struct {
-    int flat;                   /* whether lines follow each other without a gap: then vectors go on from line to line */
-    ptrdiff_t width;            /* results of a line, up to the end of a vector if not */
-    ptrdiff_t line, plane, channel;
-    ptrdiff_t filter;           /* if flat, from the results of a filter to those of the next: they lie in such lines, too */
-    ptrdiff_t windows;          /* numbers of a window */
-    T *lines, *rows, *sums;     /* images; results; and for the gradient of filters a vector for each number, and */
-    G(bits) *masks;             /* all bits of the lanes that are results */
-} G(few_plan);
-
-enum { G(FEW_BEYOND) = 4 * LANES };     /* numbers behind lines and results, which vectors may reach into */
-
-/* Elements from the first place of a window to the last along an axis: less than 0 where places go backwards. */
-static inline ptrdiff_t G(few_span)(const mx_images *x, int axis) { return (x->kernel[axis] - 1) * x->dilate[axis]; }
-
-/* As many in a plane, in either direction. */
-static inline ptrdiff_t G(few_reach)(const mx_images *x, int axis)
+static inline G(mask) G(lanes)(ptrdiff_t begin, ptrdiff_t end)
 {
-    const ptrdiff_t span = G(few_span)(x, axis);
-    return (span < 0 ? -span : span) / x->stride[axis];
+    static const MX_GEMM_BITS numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const G(mask) lane = *(const G(mask) *)numbers;
+    begin = begin < LANES ? begin : LANES;
+    end = end < LANES ? end : LANES;
+    return (lane >= (MX_GEMM_BITS)begin) & (lane < (MX_GEMM_BITS)end);
 }
-
-/* Where windows begin, before their first place if places go backwards. */
-static inline ptrdiff_t G(few_before)(const mx_images *x, int axis)
-{
-    return x->pad[axis] - (x->dilate[axis] < 0 ? G(few_span)(x, axis) : 0);
-}
-
-/* Where a place is from there. */
-static inline ptrdiff_t G(few_at)(const mx_images *x, int axis, ptrdiff_t place)
-{
-    return place * x->dilate[axis] - (x->dilate[axis] < 0 ? G(few_span)(x, axis) : 0);
-}
-
-static G(few_plan) G(few_planned)(const mx_few *f, ptrdiff_t band, int flat, char *scratch)
-{
-    const mx_images *x = &f->images;
-    const ptrdiff_t n = x->found[2];
-    G(few_plan) p;
-    p.flat = flat;
-    p.width = flat ? n : (n + LANES - 1) / LANES * LANES;
-    p.line = p.width + G(few_reach)(x, 2);
-    p.plane = p.line * (band + G(few_reach)(x, 1));
-    p.channel = p.plane * x->stride[1] * x->stride[2];
-    p.windows = f->channels * mx_window_places(x);
-    p.lines = (T *)scratch;
-    p.rows = p.lines + f->channels * p.channel + G(FEW_BEYOND);
-    p.filter = flat ? band * p.line + G(FEW_BEYOND) : 0;
-    p.sums = p.rows + f->filters * p.filter;
-    p.masks = (G(bits) *)(p.sums + f->filters * p.windows * LANES);
-    return p;
-}
-
-/* Whether short lines would leave much of their vectors empty; in sums these are masked anyway. */
-static inline int G(few_flat)(const mx_few *f, int sums)
-{
-    return sums || (f->images.found[2] % LANES != 0 && f->images.found[2] < MX_FEW_SHORT * LANES);
-}
-
-static size_t G(few_room)(const mx_few *f, ptrdiff_t band, int sums)
-{
-    const G(few_plan) p = G(few_planned)(f, band, G(few_flat)(f, sums), NULL);
-    const char *end = sums ? (char *)p.masks + p.filter * (ptrdiff_t)sizeof(T) : (char *)p.sums;
-    return (size_t)(end - (char *)p.lines);
-}
-
-/* Say where the numbers of a window are in the lines, from the first. */
-static void G(few_places)(const mx_few *f, int sums, ptrdiff_t *to)
-{
-    const mx_images *x = &f->images;
-    const G(few_plan) p = G(few_planned)(f, f->band, G(few_flat)(f, sums), NULL);
-    for (ptrdiff_t c = 0; c < f->channels; c++)
-        for (ptrdiff_t b = 0; b < x->kernel[1]; b++)
-            for (ptrdiff_t k = 0; k < x->kernel[2]; k++) {
-                const ptrdiff_t i = G(few_at)(x, 1, b), j = G(few_at)(x, 2, k);
-                *to++ = c * p.channel + (i % x->stride[1] * x->stride[2] + j % x->stride[2]) * p.plane
-                      + i / x->stride[1] * p.line + j / x->stride[2];
-            }
-}
-
-#if defined(__AVX512F__)
-/* The mask of what a vector has of a line, from a place on that may be beside it. */
-static inline unsigned G(few_lanes)(ptrdiff_t at, ptrdiff_t size)
-{
-    return at <= -LANES ? 0 : G(first_lanes)(size - at) & ~G(first_lanes)(-at);
-}
-
-/* Whether vectors of a line hold what neighbouring windows have, or twice as much. */
-static inline int G(few_plain)(const mx_images *x)
-{
-    return x->load == NULL && x->stride[2] <= 2 && x->element[2] == (ptrdiff_t)sizeof(T);
-}
-
-static inline G(vector) G(few_load)(const char *line, ptrdiff_t at, ptrdiff_t size)
-{
-    return MX_GEMM_LOAD((G(vector)){0}, G(few_lanes)(at, size), (const T *)line + at);
-}
+#define MX_FEW_ADD(sum, a, b, mask) ((sum) += MX_FEW_MASKED((a) * (b), mask))
+#define MX_FEW_SUMS 8
 #endif
 
-/* Copy a line of an image, with the zeros around it: elements `first`, `first + stride`... What follows is written later. */
-static void G(few_copy)(const mx_images *x, const char *from, ptrdiff_t first, ptrdiff_t length, T *to)
+/* From the first place of a window to the last along an axis, which is before it where `dilate` is negative. */
+static inline ptrdiff_t G(few_span)(const mx_images *x, int axis) { return (x->kernel[axis] - 1) * x->dilate[axis]; }
+static inline ptrdiff_t G(few_back)(const mx_images *x, int axis)
 {
-    const ptrdiff_t stride = x->stride[2], size = x->size[2];
-#if defined(__AVX512F__)
-    if (G(few_plain)(x)) {
-        for (ptrdiff_t i = 0, at = first; i < length; i += LANES, at += stride * LANES) {
-            G(vector) found = G(few_load)(from, at, size);
-            if (stride == 2) found = MX_GEMM_EVEN(found, G(few_load)(from, at + LANES, size));
-            *(G(vector) *)(to + i) = found;
+    return x->dilate[axis] < 0 ? -G(few_span)(x, axis) : 0;
+}
+static inline ptrdiff_t G(few_reach)(const mx_images *x, int axis) { return G(few_span)(x, axis) + 2 * G(few_back)(x, axis); }
+
+static inline const mx_inside *G(few_inside)(const mx_few *f, int axis)
+{
+    const ptrdiff_t *kernel = f->images.kernel;
+    return (const mx_inside *)(f->places + f->windows) + (axis > 0 ? kernel[0] : 0) + (axis > 1 ? kernel[1] : 0)
+         + (axis > 2 ? kernel[2] : 0);      /* behind the axes, vectors of results without padding */
+}
+
+static size_t G(few_plan)(mx_few *f)
+{
+    const mx_images *x = &f->images;
+    const ptrdiff_t width = (x->found[2] + LANES - 1) / LANES * LANES;
+    f->windows = f->channels * mx_window_places(x);
+    f->part = width + G(few_reach)(x, 2) / x->stride[2];
+    f->line = f->part * x->stride[2] + LANES;
+    f->plane = f->line * ((f->band - 1) * x->stride[1] + G(few_reach)(x, 1) + 1);
+    f->channel = f->plane * x->kernel[0];
+    f->row = width;
+    f->result = f->sums ? f->band * width : 0;
+    const ptrdiff_t sums = f->sums ? f->windows * f->filters * LANES : 0;
+    return (size_t)(f->channels * f->channel + f->filters * f->result + sums) * sizeof(T)
+         + (size_t)(3 * x->kernel[1] * x->kernel[2]) * sizeof(G(mask));
+}
+
+static void G(few_prepare)(const mx_few *f)
+{
+    const mx_images *x = &f->images;
+    ptrdiff_t *to = f->places, begin = 0, end = x->found[2];
+    for (ptrdiff_t q = 0; q < f->windows; q++) {
+        const ptrdiff_t k = q % x->kernel[2] * x->dilate[2] + G(few_back)(x, 2), a = q / x->kernel[2] / x->kernel[1];
+        const ptrdiff_t b = q / x->kernel[2] % x->kernel[1] * x->dilate[1] + G(few_back)(x, 1);
+        *to++ = a * f->plane + b * f->line + k % x->stride[2] * f->part + k / x->stride[2];     /* planes follow each other */
+    }
+    for (int axis = 0; axis < MX_WINDOW_AXES; axis++)
+        for (ptrdiff_t k = 0; k < x->kernel[axis]; k++, to += 2) {
+            const ptrdiff_t before = x->pad[axis] - k * x->dilate[axis], stride = x->stride[axis], after = before + x->size[axis];
+            to[0] = before > 0 ? (before + stride - 1) / stride : 0;
+            to[1] = after > 0 ? (after + stride - 1) / stride : 0;
+            if (to[1] > x->found[axis]) to[1] = x->found[axis];
+            if (to[1] <= to[0]) to[0] = to[1] = 0;
+            if (axis == 2 && to[0] > begin) begin = to[0];
+            if (axis == 2 && to[1] < end) end = to[1];
         }
+    to[0] = begin, to[1] = end;
+    for (ptrdiff_t k = 0; k < x->stride[2]; k++) {
+        const ptrdiff_t before = x->pad[2] + G(few_back)(x, 2) - k, after = before + x->size[2] + x->stride[2] - 1;
+        *(to += 2) = before > 0 ? (before + x->stride[2] - 1) / x->stride[2] : 0;
+        to[1] = k <= G(few_reach)(x, 2) ? after / x->stride[2] < f->part ? after / x->stride[2] : f->part : 0;
+    }
+    const ptrdiff_t size = mx_window_places(x);
+    for (ptrdiff_t q = 0; !f->sums && q < f->groups * f->filters * f->channels; q++) {
+        const ptrdiff_t r = q / f->channels, c = q % f->channels;
+        f->load_weight(size, f->weight + r / f->filters * f->weight_group + r % f->filters * f->weight_filter + c * f->weight_channel,
+                       f->weight_size, (T *)f->packed + q * size);
+    }
+}
+
+/* Find the places that are inside an image for window `at` of an axis; return up to which window, or `stop`, they are the same. */
+static ptrdiff_t G(few_same)(const mx_few *f, int axis, ptrdiff_t at, ptrdiff_t stop, mx_inside *places)
+{
+    const mx_inside *inside = G(few_inside)(f, axis);
+    places->begin = places->end = 0;
+    for (ptrdiff_t k = 0; k < f->images.kernel[axis]; k++) {
+        const ptrdiff_t next = at < inside[k].begin ? inside[k].begin : at < inside[k].end ? inside[k].end : stop;
+        if (at >= inside[k].begin && at < inside[k].end) {
+            if (places->end == 0) places->begin = k;
+            places->end = k + 1;
+        }
+        if (next < stop) stop = next;
+    }
+    return stop;
+}
+
+/* Where the last vector of a line begins: one of results is no shorter than others if it can be. */
+static inline ptrdiff_t G(few_last)(const mx_few *f)
+{
+    const ptrdiff_t n = f->images.found[2];
+    return f->sums ? (n - 1) / LANES * LANES : n < LANES ? 0 : n - LANES;
+}
+
+/* Find the masks of each place of a plane for a vector of results that begins at `at` of a line. */
+static const G(mask) *G(few_mask)(const mx_few *f, ptrdiff_t at, G(mask) *masks)
+{
+    const ptrdiff_t width = f->images.kernel[2];
+    const mx_inside *inside = G(few_inside)(f, 2);
+    for (ptrdiff_t k = 0; k < f->images.kernel[1] * width; k++)
+        masks[k] = G(lanes)(inside[k % width].begin - at, inside[k % width].end - at);
+    return masks;
+}
+
+/* These masks, or null where all lanes count: those of the first and of the last vector are there already. */
+MX_INLINE const G(mask) *G(few_masks)(const mx_few *f, ptrdiff_t at, ptrdiff_t last, G(mask) *masks)
+{
+    const mx_inside *whole = G(few_inside)(f, 3);
+    const ptrdiff_t n = f->images.kernel[1] * f->images.kernel[2];
+    if (at >= whole->begin && at + LANES <= whole->end) return NULL;
+    return at == 0 ? masks : at == last ? masks + n : G(few_mask)(f, at, masks + 2 * n);
+}
+
+/* Copy elements of some lines; behind them, zeros may be written, up to the end of a vector. */
+static void G(few_copy)(const mx_images *x, ptrdiff_t lines, ptrdiff_t n, const char *from, T *to, ptrdiff_t line)
+{
+#if defined(__AVX512F__)
+    const ptrdiff_t step = mx_window_step(x) / (ptrdiff_t)sizeof(T), last = (n - 1) / LANES * LANES, rest = step * (n - 1 - last) + 1;
+    if (x->load == NULL && (step == 1 || step == 2)) {
+        const unsigned lanes = G(first_lanes)(rest), more = G(first_lanes)(rest - LANES), all = G(first_lanes)(LANES);
+        for (; lines > 0; lines--, from += x->element[1], to += line)
+            for (ptrdiff_t i = 0; i < n; i += LANES) {
+                const T *at = (const T *)from + step * i;
+                G(vector) found = MX_GEMM_LOAD((G(vector)){0}, i < last ? all : lanes, at);
+                if (step == 2) found = MX_GEMM_EVEN(found, MX_GEMM_LOAD((G(vector)){0}, i < last ? all : more, at + LANES));
+                *(G(vector) *)(to + i) = found;
+            }
         return;
     }
 #endif
-    ptrdiff_t begin = first < 0 ? (-first + stride - 1) / stride : 0, end = first < size ? (size - 1 - first) / stride + 1 : 0;
-    begin = begin < length ? begin : length;
-    end = end < begin ? begin : end < length ? end : length;
-    for (ptrdiff_t i = 0; i < begin; i++) to[i] = 0;
-    if (end > begin) G(copy_steps)(x, from + (first + begin * stride) * x->element[2], end - begin, to + begin);
-    for (ptrdiff_t i = end; i < length; i++) to[i] = 0;
+    for (; lines > 0; lines--, from += x->element[1], to += line) G(copy_steps)(x, from, n, to);
 }
 
-/* Put the lines that a band of windows covers. */
-static void G(few_fill)(const mx_few *f, const G(few_plan) *p, const char *image, ptrdiff_t first, ptrdiff_t lines)
+/* Copy what windows of some lines of plane `at` have of the channels of a group. */
+static void G(few_fill)(const mx_few *f, const char *image, ptrdiff_t at, ptrdiff_t first, ptrdiff_t lines, T *to)
 {
     const mx_images *x = &f->images;
-    const ptrdiff_t count = lines + G(few_reach)(x, 1), planes = x->stride[1] * x->stride[2];
-    for (ptrdiff_t q = 0; q < f->channels * planes; q++) {
-        const ptrdiff_t b = q % planes / x->stride[2], k = q % x->stride[2] - G(few_before)(x, 2);
-        const char *channel = image + q / planes * x->channel;
-#if defined(__AVX512F__)
-        const int vectors = p->line <= LANES && G(few_plain)(x) ? (int)x->stride[2] : 0;
-        const unsigned lanes = G(few_lanes)(k, x->size[2]), more = G(few_lanes)(k + LANES, x->size[2]);
-#endif
-        for (ptrdiff_t i = 0; i < count; i++) {
-            const ptrdiff_t at = (first + i) * x->stride[1] + b - G(few_before)(x, 1);
-            T *to = p->lines + q * p->plane + i * p->line;
-            if (at < 0 || at >= x->size[1])
-                for (ptrdiff_t j = 0; j < p->line; j += LANES) *(G(vector) *)(to + j) = (G(vector)){0};
-#if defined(__AVX512F__)
-            else if (vectors > 0) {     /* as `few_copy` does it, with masks that all lines share */
-                const T *from = (const T *)(channel + at * x->element[1]) + k;
-                G(vector) found = MX_GEMM_LOAD((G(vector)){0}, lanes, from);
-                if (vectors == 2) found = MX_GEMM_EVEN(found, MX_GEMM_LOAD((G(vector)){0}, more, from + LANES));
-                *(G(vector) *)to = found;
-            }
-#endif
-            else
-                G(few_copy)(x, channel + at * x->element[1], k, p->line, to);
+    const mx_inside *parts = G(few_inside)(f, 3) + 1;
+    const ptrdiff_t top = first * x->stride[1] - x->pad[1] - G(few_back)(x, 1);
+    const ptrdiff_t count = (lines - 1) * x->stride[1] + G(few_reach)(x, 1) + 1, begin = top < 0 ? -top : 0;
+    const ptrdiff_t stop = count < x->size[1] - top ? count : x->size[1] - top;
+    mx_inside planes;
+    G(few_same)(f, 0, at, at, &planes);
+    for (ptrdiff_t q = planes.begin; q < f->channels * x->kernel[0]; q++) {
+        const ptrdiff_t c = q / x->kernel[0], a = q % x->kernel[0];
+        if (a >= planes.end || a < planes.begin) continue;
+        const char *plane = image + c * x->channel + (at * x->stride[0] - x->pad[0] + a * x->dilate[0]) * x->element[0];
+        for (ptrdiff_t k = 0; k < x->stride[2]; k++) {
+            const mx_inside part = parts[k];
+            const char *from = plane + (part.begin * x->stride[2] - x->pad[2] - G(few_back)(x, 2) + k) * x->element[2];
+            if (part.begin < part.end)
+                G(few_copy)(x, stop - begin, part.end - part.begin, from + (top + begin) * x->element[1],
+                            to + q * f->plane + begin * f->line + k * f->part + part.begin, f->line);
         }
     }
 }
-
-/* How many parts the filters of a group are multiplied in. */
-static inline ptrdiff_t G(few_parts)(const mx_few *f) { return (f->filters + MX_FEW_ROWS - 1) / MX_FEW_ROWS; }
-
-/* Pack filters: numbers of those that are multiplied at a time lie side by side. */
-static void G(few_pack)(const mx_few *f, void *packed)
-{
-    const ptrdiff_t places = mx_window_places(&f->images), parts = G(few_parts)(f), channels = f->channels;
-    T row[MX_GEMM_CHUNK], *to = (T *)packed;
-    for (ptrdiff_t q = 0, some; q < f->groups * parts; q++, to += some * channels * places) {
-        const ptrdiff_t part = q % parts, first = f->filters * part / parts;
-        const char *from = f->weight + q / parts * f->weight_group + first * f->weight_filter;
-        some = f->filters * (part + 1) / parts - first;
-        for (ptrdiff_t c = 0; c < some * channels; c++)
-            for (ptrdiff_t k = 0; k < places; k += MX_GEMM_CHUNK) {
-                const ptrdiff_t count = places - k < MX_GEMM_CHUNK ? places - k : MX_GEMM_CHUNK, r = c / channels;
-                f->load_weight(count, from + r * f->weight_filter + c % channels * f->weight_channel + k * f->weight_size,
-                               f->weight_size, row);
-                for (ptrdiff_t i = 0; i < count; i++) to[(c % channels * places + k + i) * some + r] = row[i];
-            }
-    }
-}
-
-/* One vector of results of a line, or two, for a few filters: they lie so far apart in the lines and in the results. */
-MX_INLINE void G(few_block)(const int filters, const int vectors, const mx_few *f, ptrdiff_t windows, const T *lines,
-                            ptrdiff_t apart, const T *weight, T *to, ptrdiff_t to_apart, ptrdiff_t step)
-{
-    G(vector) sums[MX_FEW_ROWS * 2], numbers[4];
-    MX_UNROLLED for (int q = 0; q < filters * vectors; q++) sums[q] = (G(vector)){0};
-    for (ptrdiff_t k = 0; k < windows; k++, weight += filters) {
-        const T *from = lines + f->places[k];
-        MX_UNROLLED for (int j = 0; j < vectors; j++) numbers[j] = *(const G(vector) *)(from + j * apart);
-        MX_UNROLLED for (int q = 0; q < filters * vectors; q++) sums[q] += weight[q / vectors] * numbers[q % vectors];
-    }
-    MX_UNROLLED for (int q = 0; q < filters * vectors; q++)
-        *(G(vector) *)(to + q / vectors * step + q % vectors * to_apart) = sums[q];
-}
-
-#define MX_FEW_CASE(r)                                                                                                  \
-    case 2 * r: G(few_block)(r, 1, f, windows, lines, apart, weight, to, to_apart, step); break;                                 \
-    case 2 * r + 1: G(few_block)(r, 2, f, windows, lines, apart, weight, to, to_apart, step); break;
-MX_GEMM_WIDE static void G(few_vectors)(int filters, int two, const mx_few *f, ptrdiff_t windows, const T *lines,
-                                        ptrdiff_t apart, const T *weight, T *to, ptrdiff_t to_apart, ptrdiff_t step)
-{
-    switch (2 * filters + two) {
-    MX_FEW_CASE(1) MX_FEW_CASE(2) MX_FEW_CASE(3) MX_FEW_CASE(4) MX_FEW_CASE(5) MX_FEW_CASE(6)
-    }
-}
-#undef MX_FEW_CASE
-
-/* Results of a few filters for so many places of windows that follow each other. */
-#define MX_FEW_CASE(r, vectors)                                                                                         \
-    case r:                                                                                                             \
-        for (ptrdiff_t j = 0; j < count; j += vectors * LANES)                                                          \
-            G(few_block)(r, vectors, f, p->windows, p->lines + j, LANES, weight, to + j, LANES, step);                      \
-        break;
-MX_GEMM_WIDE static void G(few_run)(int filters, const mx_few *f, const G(few_plan) *p, ptrdiff_t count, const T *weight,
-                                    T *to, ptrdiff_t step)
-{
-    switch (filters) {
-    MX_FEW_CASE(1, 4) MX_FEW_CASE(2, 4) MX_FEW_CASE(3, 2) MX_FEW_CASE(4, 2) MX_FEW_CASE(5, 2) MX_FEW_CASE(6, 2)
-    }
-}
-#undef MX_FEW_CASE
 
 static inline void G(few_store)(const mx_few *f, ptrdiff_t count, const T *row, char *to)
 {
@@ -234,195 +185,212 @@ static inline void G(few_store)(const mx_few *f, ptrdiff_t count, const T *row, 
         f->store_result(count, row, to, f->result_size, 0);
 }
 
-/* Results of all filters: one vector or two, of a line or of two lines. */
-static void G(few_pair)(const mx_few *f, const G(few_plan) *p, const T *weight, const T *lines, int two, ptrdiff_t apart,
-                        char *results, ptrdiff_t results_apart)
-{
-    const ptrdiff_t found = f->images.found[1] * f->images.found[2], size = f->result_size;
-    T rows[MX_FEW_ROWS * 2 * LANES];
-    for (ptrdiff_t part = 0, some, parts = G(few_parts)(f); part < parts; part++, weight += some * p->windows) {
-        const ptrdiff_t r = f->filters * part / parts;
-        some = f->filters * (part + 1) / parts - r;
-        char *to = results + r * found * size;
-        if (f->store_result == NULL) {
-            G(few_vectors)((int)some, two, f, p->windows, lines, apart, weight, (T *)to, results_apart, found);
-            continue;
-        }
-        G(few_vectors)((int)some, two, f, p->windows, lines, apart, weight, rows, LANES, 2 * LANES);
-        for (ptrdiff_t i = 0; i < some; i++, to += found * size) {
-            G(few_store)(f, LANES, rows + 2 * i * LANES, to);
-            if (two) G(few_store)(f, LANES, rows + (2 * i + 1) * LANES, to + results_apart * size);
-        }
-    }
-}
+/* Some lines of results of a few filters, for which the same places of windows are inside the images. */
+typedef struct {
+    mx_inside planes, rows;         /* these places */
+    ptrdiff_t lines, apart;         /* how many lines, and how far their windows are from each other */
+    const T *from, *weight;
+    G(mask) *masks;
+    char *to;
+    ptrdiff_t filter, line;         /* bytes from the results of a filter, and of a line, to the next */
+} G(few_part);
 
-/* Results of all filters, which are computed with what lies between lines, and stored without. */
-static void G(few_lines)(const mx_few *f, const G(few_plan) *p, const T *weight, ptrdiff_t lines, char *results)
+/* A vector of results of each line from `first` on. */
+MX_INLINE void G(few_block)(const int filters, const int lines, const mx_few *f, const G(few_part) *p, ptrdiff_t first, ptrdiff_t at,
+                            const G(mask) *masks)
 {
-    const ptrdiff_t n = f->images.found[2], found = f->images.found[1] * n, size = f->result_size;
-#if defined(__AVX512F__)
-    const unsigned lanes = G(first_lanes)(n);
-#endif
-    for (ptrdiff_t part = 0, some, parts = G(few_parts)(f); part < parts; part++, weight += some * p->windows) {
-        const ptrdiff_t r = f->filters * part / parts;
-        some = f->filters * (part + 1) / parts - r;
-        G(few_run)((int)some, f, p, lines * p->line, weight, p->rows, p->filter);
-        for (ptrdiff_t q = 0; q < some; q++)
-            for (ptrdiff_t i = 0; i < lines; i++) {
-                const T *row = p->rows + q * p->filter + i * p->line;
-                char *to = results + ((r + q) * found + i * n) * size;
-#if defined(__AVX512F__)
-                if (f->store_result == NULL && n <= LANES)
-                    MX_GEMM_STORE(lanes, (T *)to, *(const G(vector) *)row);
-                else
-#endif
-                    G(few_store)(f, n, row, to);
+    const ptrdiff_t *kernel = f->images.kernel, size = kernel[1] * kernel[2], lanes = f->images.found[2];
+    G(vector) sums[MX_FEW_SUMS], some[8];
+    MX_UNROLLED for (int q = 0; q < filters * lines; q++) sums[q] = (G(vector)){0};
+    for (ptrdiff_t c = 0; c < f->channels * kernel[0]; c += kernel[0])
+        for (ptrdiff_t a = p->planes.begin; a < p->planes.end; a++) {
+            const T *from = p->from + first * p->apart + at, *weight = p->weight + (c + a) * size;
+            const ptrdiff_t *places = f->places + (c + a) * size;
+            for (ptrdiff_t q = p->rows.begin * kernel[2]; q < p->rows.end * kernel[2]; q++) {
+                const T *place = from + places[q];
+                MX_UNROLLED for (int i = 0; i < lines; i++, place += p->apart) some[i] = *(const G(vector) *)place;
+                MX_UNROLLED for (int r = 0; r < filters; r++) {
+                    G(vector) number = weight[r * f->windows + q] - (G(vector)){0};
+                    if (masks) number = MX_FEW_MASKED(number, masks[q]);     /* padding is 0, and meets 0 */
+                    MX_UNROLLED for (int i = 0; i < lines; i++) sums[r * lines + i] += number * some[i];
+                }
             }
+        }
+    MX_UNROLLED for (int q = 0; q < filters * lines; q++) {
+        char *to = p->to + q / lines * p->filter + (first + q % lines) * p->line + at * f->result_size;
+        if (f->store_result == NULL && lanes >= LANES)
+            *(G(vector) *)to = sums[q];
+#if defined(__AVX512F__)
+        else if (f->store_result == NULL)
+            MX_GEMM_STORE(G(first_lanes)(lanes), (T *)to, sums[q]);
+#endif
+        else {
+            G(vector) row = sums[q];
+            G(few_store)(f, lanes < LANES ? lanes : LANES, (const T *)&row, to);
+        }
     }
 }
 
-/* The same where lines are long: each has vectors of its own. */
-static void G(few_apart)(const mx_few *f, const G(few_plan) *p, const T *weight, ptrdiff_t lines, char *results)
+#define MX_FEW_BLOCKS(some)                                                                                            \
+    if (filters * some <= MX_FEW_SUMS)                                                                                 \
+        for (; i + some <= p->lines; i += some)                                                                       \
+            for (ptrdiff_t j = 0; j < f->images.found[2]; j += LANES) {                                                 \
+                const ptrdiff_t at = j < last ? j : last;                                                               \
+                const G(mask) *masks = G(few_masks)(f, at, last, p->masks);                                                \
+                if (masks == NULL) G(few_block)(filters, some, f, p, i, at, NULL);                                     \
+                else G(few_block)(filters, some, f, p, i, at, masks);                                                  \
+            }
+MX_INLINE void G(few_lines)(const int filters, const mx_few *f, const G(few_part) *p)
 {
-    const ptrdiff_t n = f->images.found[2], size = f->result_size;
-    for (ptrdiff_t i = 0; i < lines; i++) {
-        const T *from = p->lines + i * p->line;
-        char *to = results + i * n * size;
-        if (n == LANES) {       /* two lines, if there are so many; shorter ones are flat */
-            const int two = i + 1 < lines;
-            G(few_pair)(f, p, weight, from, two, p->line, to, n);
-            i += two;
-            continue;
-        }
-        for (ptrdiff_t j = 0; j < n; j += 2 * LANES) {      /* the last vector begins earlier than it need not to end later */
-            const ptrdiff_t rest = n - j, at = rest < LANES ? n - LANES : j;
-            const ptrdiff_t apart = rest >= 2 * LANES ? LANES : rest > LANES ? rest - LANES : 0;
-            G(few_pair)(f, p, weight, from + at, apart > 0, apart, to + at * size, apart);
-        }
+    const ptrdiff_t last = G(few_last)(f);
+    ptrdiff_t i = 0;
+    MX_FEW_BLOCKS(8) MX_FEW_BLOCKS(4) MX_FEW_BLOCKS(2) MX_FEW_BLOCKS(1)
+}
+#undef MX_FEW_BLOCKS
+
+MX_GEMM_WIDE static void G(few_lines_of)(ptrdiff_t filters, const mx_few *f, const G(few_part) *p)
+{
+    switch (filters) {
+    case 1: G(few_lines)(1, f, p); break;
+    case 2: G(few_lines)(2, f, p); break;
+    case 3: G(few_lines)(3, f, p); break;
+    default: G(few_lines)(4, f, p);
     }
 }
 
-static void G(few_results)(const mx_few *f, ptrdiff_t begin, ptrdiff_t end, char *scratch)
+/* The results of a group in a band. */
+static void G(few_results)(const mx_few *f, ptrdiff_t group, ptrdiff_t at, ptrdiff_t first, ptrdiff_t lines, char *results, T *scratch,
+                           G(mask) *masks)
 {
     const mx_images *x = &f->images;
-    const G(few_plan) p = G(few_planned)(f, f->band, G(few_flat)(f, 0), scratch);
-    const ptrdiff_t bands = (x->found[1] + f->band - 1) / f->band, n = x->found[2], found = x->found[1] * n;
-    ptrdiff_t band = begin % bands, group = begin / bands % f->groups, image = begin / bands / f->groups;
-    for (ptrdiff_t t = begin; t < end; t++) {
-        const ptrdiff_t first = band * f->band, lines = x->found[1] - first < f->band ? x->found[1] - first : f->band;
-        char *results = f->results + ((image * f->groups + group) * f->filters * found + first * n) * f->result_size;
-        const T *weight = (const T *)f->packed + group * f->filters * p.windows;
-        G(few_fill)(f, &p, x->data + image * x->image + group * f->channels * x->channel, first, lines);
-        if (p.flat) G(few_lines)(f, &p, weight, lines, results); else G(few_apart)(f, &p, weight, lines, results);
-        if (++band == bands) band = 0, group++;
-        if (group == f->groups) group = 0, image++;
-    }
-}
-
-/* Add up the lanes of a vector, in one order. */
-static inline T G(few_total)(const T *lanes)
-{
-    T parts[LANES];
-    memcpy(parts, lanes, sizeof parts);
-    for (int n = LANES / 2; n > 0; n /= 2)
-        for (int i = 0; i < n; i++) parts[i] += parts[i + n];
-    return parts[0];
-}
-
-/* Sums of products of a few numbers of windows and of results, over so many places of windows that follow each other.  What
-   lies between lines must not count: there results are 0, but 0 times infinity is not. */
-MX_INLINE void G(few_sums)(const int filters, const int numbers, const G(few_plan) *p, ptrdiff_t count, const ptrdiff_t *places,
-                           const T *rows, T *to)
-{
-    G(vector) sums[MX_FEW_ROWS * MX_FEW_NUMBERS], some[MX_FEW_NUMBERS];
-    MX_UNROLLED for (int q = 0; q < filters * numbers; q++) sums[q] = (G(vector)){0};
-    for (ptrdiff_t j = 0; j < count; j += LANES) {
-        const G(bits) mask = p->masks[j / LANES];
-        MX_UNROLLED for (int k = 0; k < numbers; k++) some[k] = MX_FEW_MASKED(*(const G(vector) *)(p->lines + j + places[k]), mask);
-        MX_UNROLLED for (int r = 0; r < filters; r++) {
-            const G(vector) result = *(const G(vector) *)(rows + j + r * p->filter);
-            MX_UNROLLED for (int k = 0; k < numbers; k++) sums[r * numbers + k] += result * some[k];
+    const ptrdiff_t n = x->found[2], found = x->found[0] * x->found[1] * n * f->result_size;
+    G(few_part) p = {.apart = x->stride[1] * f->line, .masks = masks, .filter = found, .line = n * f->result_size};
+    G(few_same)(f, 0, at, at, &p.planes);
+    for (ptrdiff_t i = first; i < first + lines; i += p.lines) {
+        p.lines = G(few_same)(f, 1, i, first + lines, &p.rows) - i;
+        if (p.lines > 8 && f->filters > MX_FEW_ROWS) p.lines = 8;
+        p.from = scratch + (i - first) * p.apart;
+        for (ptrdiff_t r = 0; r < f->filters; r += MX_FEW_ROWS) {
+            p.weight = (const T *)f->packed + (group * f->filters + r) * f->windows;
+            p.to = results + r * found + (i - first) * p.line;
+            G(few_lines_of)(f->filters - r, f, &p);
         }
     }
-    MX_UNROLLED for (int q = 0; q < filters * numbers; q++)
-        *(G(vector) *)(to + (q / numbers * p->windows + q % numbers) * LANES) += sums[q];
 }
 
-#define MX_FEW_CASE(r)                                                                                                  \
-    case 2 * r: G(few_sums)(r, 1, p, count, places, rows, to); break;                                                   \
-    case 2 * r + 1: G(few_sums)(r, MX_FEW_NUMBERS, p, count, places, rows, to); break;
-MX_GEMM_WIDE static void G(few_sums_of)(int filters, int more, const G(few_plan) *p, ptrdiff_t count, const ptrdiff_t *places,
-                                        const T *rows, T *to)
+/* Sums of products of a few elements of windows and of the results of a few filters, over some lines. */
+MX_INLINE void G(few_sums)(const int filters, const int numbers, const mx_few *f, const T *from, ptrdiff_t lines,
+                           const ptrdiff_t *places, ptrdiff_t place, G(mask) *masks, const T *results, T *to)
 {
-    switch (2 * filters + more) {
-    MX_FEW_CASE(1) MX_FEW_CASE(2) MX_FEW_CASE(3) MX_FEW_CASE(4) MX_FEW_CASE(5) MX_FEW_CASE(6)
+    const ptrdiff_t apart = f->images.stride[1] * f->line;
+    G(vector) sums[12], some[9];
+    MX_UNROLLED for (int q = 0; q < filters * numbers; q++) sums[q] = (G(vector)){0};
+    for (ptrdiff_t i = 0; i < lines; i++, from += apart, results += f->row)
+        for (ptrdiff_t j = 0; j < f->row; j += LANES) {
+            const G(mask) *some_masks = G(few_masks)(f, j, f->row - LANES, masks);
+            MX_UNROLLED for (int k = 0; k < numbers; k++) some[k] = *(const G(vector) *)(from + j + places[k]);
+            if (some_masks == NULL) {
+                MX_UNROLLED for (int q = 0; q < filters * numbers; q++)
+                    sums[q] += *(const G(vector) *)(results + q / numbers * f->result + j) * some[q % numbers];
+            } else
+                MX_UNROLLED for (int q = 0; q < filters * numbers; q++)
+                    MX_FEW_ADD(sums[q], *(const G(vector) *)(results + q / numbers * f->result + j), some[q % numbers],
+                               some_masks[place + q % numbers]);
+        }
+    MX_UNROLLED for (int q = 0; q < filters * numbers; q++)
+        *(G(vector) *)(to + (q / numbers * f->windows + q % numbers) * LANES) += sums[q];
+}
+
+#define MX_FEW_CASE(r, numbers) \
+    case 16 * r + numbers: G(few_sums)(r, numbers, f, from, lines, places, place, masks, results, to); break;
+MX_GEMM_WIDE static void G(few_sums_of)(ptrdiff_t filters, ptrdiff_t numbers, const mx_few *f, const T *from, ptrdiff_t lines,
+                                        const ptrdiff_t *places, ptrdiff_t place, G(mask) *masks, const T *results, T *to)
+{
+    switch (16 * filters + numbers) {
+    MX_FEW_CASE(1, 1) MX_FEW_CASE(1, 3) MX_FEW_CASE(1, 9)
+    MX_FEW_CASE(2, 1) MX_FEW_CASE(2, 3) MX_FEW_CASE(3, 1) MX_FEW_CASE(3, 3) MX_FEW_CASE(4, 1) MX_FEW_CASE(4, 3)
     }
 }
 #undef MX_FEW_CASE
 
-/* Put the results of a group in a band, and zeros between them. */
-static void G(few_take)(const mx_few *f, const G(few_plan) *p, ptrdiff_t image, ptrdiff_t group, ptrdiff_t first, ptrdiff_t lines)
-{
-    const ptrdiff_t n = f->images.found[2], found = f->images.found[1] * n;
-    const char *from = f->results + ((image * f->groups + group) * f->filters * found + first * n) * f->result_size;
-    for (ptrdiff_t r = 0; r < f->filters; r++) {
-        T *to = p->rows + r * p->filter;
-        for (ptrdiff_t i = 0; i < lines; i++, to += p->line) {
-            const char *row = from + (r * found + i * n) * f->result_size;
-            if (f->store_result == NULL)
-                G(copy_run)(to, (const T *)row, n);
-            else
-                f->load_result(n, row, f->result_size, to);
-            for (ptrdiff_t j = n; j < p->line; j++) to[j] = 0;
-        }
-        *(G(vector) *)to = (G(vector)){0};
-    }
-}
-
-/* Say which lanes are results, in so many lines. */
-static void G(few_masks)(const mx_few *f, const G(few_plan) *p, ptrdiff_t lines)
-{
-    char *to = (char *)p->masks;
-    memset(to, 0, (size_t)p->filter * sizeof(T));
-    for (ptrdiff_t i = 0; i < lines; i++) memset(to + i * p->line * (ptrdiff_t)sizeof(T), -1, (size_t)f->images.found[2] * sizeof(T));
-}
-
-static void G(few_weight)(const mx_few *f, ptrdiff_t group, ptrdiff_t first, ptrdiff_t count, void *totals, char *scratch)
+/* Add what a band of a group makes of its filters' gradients to a vector for each of their elements. */
+static void G(few_weight)(const mx_few *f, ptrdiff_t at, ptrdiff_t first, ptrdiff_t lines, const char *from, T *scratch, T *sums,
+                          G(mask) *masks)
 {
     const mx_images *x = &f->images;
-    const G(few_plan) p = G(few_planned)(f, f->band, G(few_flat)(f, 1), scratch);
-    const ptrdiff_t bands = (x->found[1] + f->band - 1) / f->band, parts = G(few_parts)(f);
-    memset(p.sums, 0, (size_t)(f->filters * p.windows * LANES) * sizeof(T));
-    ptrdiff_t masked = 0;
-    for (ptrdiff_t q = first; q < first + count; q++) {
-        const ptrdiff_t image = q / bands, begin = q % bands * f->band;
-        const ptrdiff_t lines = x->found[1] - begin < f->band ? x->found[1] - begin : f->band;
-        if (lines != masked) G(few_masks)(f, &p, masked = lines);
-        G(few_fill)(f, &p, x->data + image * x->image + group * f->channels * x->channel, begin, lines);
-        G(few_take)(f, &p, image, group, begin, lines);
-        for (ptrdiff_t part = 0; part < parts; part++) {
-            const ptrdiff_t r = f->filters * part / parts, some = f->filters * (part + 1) / parts - r;
-            for (ptrdiff_t k = 0, more; k < p.windows; k += more ? MX_FEW_NUMBERS : 1) {
-                more = k + MX_FEW_NUMBERS <= p.windows;
-                G(few_sums_of)((int)some, (int)more, &p, lines * p.line, f->places + k, p.rows + r * p.filter,
-                               p.sums + (r * p.windows + k) * LANES);
+    const ptrdiff_t n = x->found[2], found = x->found[0] * x->found[1] * n * f->result_size, size = x->kernel[1] * x->kernel[2];
+    const mx_images images = {.element = {0, n * f->result_size, f->result_size}, .stride = {1, 1, 1},
+                              .load = f->store_result == NULL ? NULL : f->load_result};
+    T *results = scratch + f->channels * f->channel;
+    mx_inside planes, rows;
+    G(few_same)(f, 0, at, at, &planes);
+    for (ptrdiff_t r = 0; r < f->filters; r++) G(few_copy)(&images, lines, n, from + r * found, results + r * f->result, f->row);
+    for (ptrdiff_t i = first, end; i < first + lines; i = end) {
+        end = G(few_same)(f, 1, i, first + lines, &rows);
+        for (ptrdiff_t q = 0; q < f->windows; q += size) {
+            const ptrdiff_t a = q / size % x->kernel[0], stop = rows.end * x->kernel[2];
+            if (a < planes.begin || a >= planes.end) continue;
+            for (ptrdiff_t r = 0, some; r < f->filters; r += some) {
+                some = f->filters - r < MX_FEW_SUMS / 4 ? f->filters - r : MX_FEW_SUMS / 4;
+                for (ptrdiff_t k = rows.begin * x->kernel[2], count; k < stop; k += count) {
+                    count = some == 1 && k + 9 <= stop ? 9 : k + 3 <= stop ? 3 : 1;
+                    G(few_sums_of)(some, count, f, scratch + (i - first) * x->stride[1] * f->line, end - i, f->places + q + k, k, masks,
+                                   results + r * f->result + (i - first) * f->row, sums + (r * f->windows + q + k) * LANES);
+                }
             }
         }
     }
-    for (ptrdiff_t k = 0; k < f->filters * p.windows; k++) ((T *)totals)[k] = G(few_total)(p.sums + k * LANES);
 }
 
-static void G(few_join)(const mx_few *f, ptrdiff_t slices, void *totals)
+static void G(few_run)(const mx_few *f, ptrdiff_t begin, ptrdiff_t end, char *scratch)
 {
-    const ptrdiff_t n = f->filters * f->channels * mx_window_places(&f->images), size = f->weight_size;
-    T *from = (T *)totals;
-    for (ptrdiff_t group = 0; group < f->groups; group++, from += slices * n) {
-        for (ptrdiff_t slice = 1; slice < slices; slice++)
+    const mx_images *x = &f->images;
+    const ptrdiff_t bands = f->bands * x->found[0], size = x->found[0] * x->found[1] * x->found[2] * f->result_size;
+    const ptrdiff_t elements = f->filters * f->windows;
+    T *lines = (T *)scratch, *sums = lines + f->channels * f->channel + f->filters * f->result;
+    G(mask) *masks = (G(mask) *)(sums + (f->sums ? elements * LANES : 0));
+    G(few_mask)(f, 0, masks);
+    G(few_mask)(f, G(few_last)(f), masks + x->kernel[1] * x->kernel[2]);
+    for (ptrdiff_t t = begin; t < end; t++) {
+        const ptrdiff_t slice = t % f->slices, task = t / f->slices;
+        const ptrdiff_t group = f->sums ? task : task / bands % f->groups, units = f->units;
+        ptrdiff_t unit = f->sums ? units * slice / f->slices : task / bands / f->groups * bands + task % bands;
+        const ptrdiff_t stop = f->sums ? units * (slice + 1) / f->slices : unit + 1;
+        if (f->sums) memset(sums, 0, (size_t)(elements * LANES) * sizeof(T));
+        for (; unit < stop; unit++) {
+            const ptrdiff_t image = unit / bands, at = unit % bands / f->bands, first = unit % f->bands * f->band;
+            const ptrdiff_t count = x->found[1] - first < f->band ? x->found[1] - first : f->band;
+            char *results = f->results + (image * f->groups + group) * f->filters * size
+                          + (at * x->found[1] + first) * x->found[2] * f->result_size;
+            G(few_fill)(f, x->data + image * x->image + group * f->channels * x->channel, at, first, count, lines);
+            if (f->sums)
+                G(few_weight)(f, at, first, count, results, lines, sums, masks);
+            else
+                G(few_results)(f, group, at, first, count, results, lines, masks);
+        }
+        for (ptrdiff_t k = 0; f->sums && k < elements; k++) {       /* lanes, in one order */
+            T parts[LANES];
+            memcpy(parts, sums + k * LANES, sizeof parts);
+            MX_UNROLLED for (int n = LANES / 2; n > 0; n /= 2)
+                MX_UNROLLED for (int i = 0; i < n; i++) parts[i] += parts[i + n];
+            ((T *)f->packed)[t * elements + k] = parts[0];
+        }
+    }
+}
+
+static void G(few_join)(const mx_few *f)
+{
+    const ptrdiff_t n = f->filters * f->windows, size = f->weight_size;
+    T *from = (T *)f->packed;
+    for (ptrdiff_t group = 0; group < f->groups; group++, from += f->slices * n) {
+        for (ptrdiff_t slice = 1; slice < f->slices; slice++)
             for (ptrdiff_t k = 0; k < n; k++) from[k] += from[slice * n + k];
         f->store_weight(n, from, f->weight + group * n * size, size, 0);
     }
 }
 
 #undef MX_FEW_MASKED
+#undef MX_FEW_ADD
+#undef MX_FEW_SUMS
 
-static const mx_few_kernels G(few) = {G(few_room), G(few_places), G(few_pack), G(few_results), G(few_weight), G(few_join)};
+static const mx_few_kernels G(few) = {G(few_plan), G(few_prepare), G(few_run), G(few_join)};

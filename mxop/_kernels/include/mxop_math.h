@@ -7,8 +7,7 @@
  * and is written so that the compiler turns such a loop into SIMD code by itself:
  * no branches (selects only), no tables, no calls but sqrt, floor, ceil, trunc,
  * copysign, fabs and fma, which are instructions.  There are no intrinsics but for
- * the float16 arrays, so one text serves SSE4.2, AVX2, AVX-512 and NEON; what AVX-512
- * does in far fewer steps is in mxop_wide.h besides.
+ * the float16 arrays, so one text serves SSE4.2, AVX2, AVX-512 and NEON.
  *
  * Compile with
  *

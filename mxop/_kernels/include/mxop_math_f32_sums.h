@@ -36,16 +36,22 @@ MX_INLINE float mx_log10_f32(float x)
     return mxi_log_edges(x, y);
 }
 
-/* As in double: what 1 + x loses is scaled beside f.  -1 < x < 2^120 */
-MX_INLINE float mx_log1p_fast_f32(float x)
+/* log(2^more (u + c)), u positive and c what it lacks: that is scaled beside f. */
+MX_INLINE float mxi_log_of_sum_f32(float u, float c, float more)
 {
-    float u = 1.0f + x, b = u - 1.0f, c = (1.0f - (u - b)) + (x - b);
     float k, m = mxi_log_split_f32(u, &k);
     float scale = mx_bits_f32(mx_f32_bits(m + 1.0f) - mx_f32_bits(u) + 0x3f800000u);
     float f = MX_FMAF(c, scale, m), low = MX_FMAF(c, scale, m - f);
     low = MX_FMAF(-0.5f, MX_FMAF(f, f, -(f * f)), MX_FMAF(low, -f, low));
+    k += more;
     float hi = k * 0.693145751953125f, s = hi + f;
-    return copysignf(s + MX_FMAF(k, 1.42860682e-6f, (f - (s - hi)) + (mxi_log_rest_f32(f) + low)), x);
+    return s + MX_FMAF(k, 1.42860682e-6f, (f - (s - hi)) + (mxi_log_rest_f32(f) + low));
+}
+/* -1 < x < 2^120 */
+MX_INLINE float mx_log1p_fast_f32(float x)
+{
+    float u = 1.0f + x, b = u - 1.0f;
+    return copysignf(mxi_log_of_sum_f32(u, (1.0f - (u - b)) + (x - b), 0.0f), x);
 }
 MX_INLINE float mx_log1p_f32(float x)
 {
@@ -120,10 +126,12 @@ MX_INLINE float mxi_arcsin_rest_f32(float s, float z)
 {
     return s * z * MX_PF5(z, 1.666667241e-01f, 7.498855073e-02f, 4.500138007e-02f, 2.655454217e-02f, 3.808502356e-02f);
 }
-/* What a root, from 0 to 1/2, lacks: for that, a rough inverse by its exponent is enough. */
-MX_INLINE float mxi_root_error_f32(float root, float w)
+/* An inverse by the exponent, within an eighth; each step squares what it errs.  It is enough for what a root lacks. */
+MX_INLINE float mxi_inverse_f32(float x) { return mx_bits_f32(0x7ef311c3u - mx_f32_bits(x)); }
+MX_INLINE float mxi_inverse_step_f32(float x, float inverse) { return inverse * MX_FMAF(-x, inverse, 2.0f); }
+MX_INLINE float mxi_root_error_f32(float root, float w, float lost)
 {
-    return MX_FMAF(-root, root, w) * (0.5f * mx_bits_f32(0x7ef311c3u - mx_f32_bits(root)));
+    return (MX_FMAF(-root, root, w) + lost) * (0.5f * mxi_inverse_f32(root));
 }
 /* asin(a) = pi/2 - 2 asin(sqrt((1 - a) / 2)) above 1/2, the root with its error; beyond 1 it is NaN.  The smaller of a and the root
  * is wanted: a choice by a comparison with 1/2 makes compilers compute the polynomial for each. */
@@ -131,7 +139,7 @@ MX_INLINE float mx_arcsin_f32(float x)
 {
     float a = fabsf(x), w = MX_FMAF(-0.5f, a, 0.5f), root = sqrtf(w), z = a * a;
     int far = a > 0.5f;
-    float q = mxi_arcsin_rest_f32(a < root ? a : root, z < w ? z : w), rest = q + mxi_root_error_f32(root, w);
+    float q = mxi_arcsin_rest_f32(a < root ? a : root, z < w ? z : w), rest = q + mxi_root_error_f32(root, w, 0.0f);
     float v = MX_FMAF(-2.0f, root, MXI_HALF_PI_HI), lost = MX_FMAF(-2.0f, root, MXI_HALF_PI_HI - v) + MXI_HALF_PI_LO;
     return copysignf(far ? v + MX_FMAF(-2.0f, rest, lost) : a + q, x);
 }
@@ -141,11 +149,36 @@ MX_INLINE float mx_arccos_f32(float x)
     float a = fabsf(x), w = MX_FMAF(-0.5f, a, 0.5f), root = sqrtf(w), s = a < root ? a : root, z = a * a;
     int far = a > 0.5f;
     float q = mxi_arcsin_rest_f32(s, z < w ? z : w), k = copysignf(far ? 2.0f : 1.0f, x);
-    q += far ? mxi_root_error_f32(root, w) : 0.0f;
+    q += far ? mxi_root_error_f32(root, w, 0.0f) : 0.0f;
     k = far ? k : -k;
     float turns = far ? MX_FMAF(-0.5f, k, 1.0f) : 1.0f, base = turns * MXI_HALF_PI_HI;
     float v = MX_FMAF(s, k, base), lost = MX_FMAF(s, k, base - v);
     return v + MX_FMAF(q, k, MX_FMAF(turns, MXI_HALF_PI_LO, lost));
+}
+
+/* log(a + sqrt(a^2 + 1)), log(2 a) where the rest is lost, and its series where the root is next to 1 */
+MX_INLINE float mx_arcsinh_f32(float x)
+{
+    float a = fabsf(x), z = a * a, s = 1.0f + z, b = s - 1.0f, root = sqrtf(s);
+    float lost = ((1.0f - (s - b)) + (z - b)) + MX_FMAF(a, a, -z);
+    float over = mxi_inverse_step_f32(root, mxi_inverse_step_f32(root, mxi_inverse_f32(root)));
+    int far = a > 0x1p12f;
+    float u = root + a, c = (a - (u - root)) + 0.5f * over * (MX_FMAF(-root, root, s) + lost);
+    float y = mxi_log_of_sum_f32(far ? a * 0x1p-13f : u, far ? 0.0f : c, far ? 14.0f : 0.0f);
+    y = a < 0x1p-9f ? MX_FMAF(a * z, -1.0f / 6, a) : y;
+    return copysignf(a < MX_INF_F32 ? y : a, x);
+}
+/* log(x + sqrt((x - 1) (x + 1))), the same way */
+MX_INLINE float mx_arccosh_f32(float x)
+{
+    float t = x - 1.0f, v = x + 1.0f, s = t * v, root = sqrtf(s);
+    float lost = MX_FMAF(t, v, -s) + t * (1.0f - (v - x));
+    int far = x > 0x1p12f;
+    float u = x + root, c = (root - (u - x)) + mxi_root_error_f32(root, s, lost);
+    float y = mxi_log_of_sum_f32(far ? x * 0x1p-13f : u, far ? 0.0f : c, far ? 14.0f : 0.0f);
+    y = x == 1.0f ? 0.0f : y;
+    y = x < MX_INF_F32 ? y : x;
+    return x < 1.0f ? MX_NAN_F32 : y;
 }
 
 /* pi/2 - atan(1 / a) above 1, the quotient with its error, whose slope is 1/2 where it counts */
@@ -198,6 +231,8 @@ MXI_THROUGH_F64(arcsin)
 MXI_THROUGH_F64(arccos)
 MXI_THROUGH_F64(arctan)
 MXI_THROUGH_F64(arctanh)
+MXI_THROUGH_F64(arcsinh)
+MXI_THROUGH_F64(arccosh)
 
 #endif
 

@@ -101,21 +101,6 @@ MX_INLINE float mx_tan_f32(float x)
     return fabsf(x) <= MX_TRIG_LIMIT_F32 ? mx_tan_fast_f32(x) : (float)tan((double)x);
 }
 
-/* ULP 0.51 / 0.51 */
-MX_INLINE float mx_arcsinh_f32(float x)
-{
-    double a = fabs((double)x);
-    float y = copysignf((float)mxi_log1p(a + a * (a / (1.0 + sqrt(1.0 + a * a)))), x);
-    return fabsf(x) < MX_INF_F32 ? y : x;
-}
-MX_INLINE float mx_arccosh_f32(float x)
-{
-    double t = (double)x - 1.0;
-    float y = (float)mxi_log1p(t + sqrt(t * (t + 2.0)));
-    y = x < MX_INF_F32 ? y : x;
-    return x < 1.0f ? MX_NAN_F32 : y;
-}
-
 /* 1 / sqrt(x); with FMA the rounding errors of the root and of the division are
  * taken out again by one Newton step whose residual is exact.  ULP 0.51 / 0.51 */
 MX_INLINE float mx_rsqrt_f32(float x)

@@ -5,17 +5,17 @@
 /* float16 -> float32, exact.  Shifting the 15 magnitude bits into a float32
  * leaves an exponent too small by 112; a multiplication by 2^112 repairs it and
  * normalises denormal halves on the way.  All-ones exponents are set apart. */
-MX_INLINE float mx_f16_to_f32(uint16_t h)
+MX_EACH float mx_f16_to_f32(uint16_t h)
 {
     uint32_t mag = (uint32_t)(h & 0x7fffu) << 13;
     uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
-    uint32_t fin = mx_f32_bits(mx_bits_f32(mag) * 0x1p112f);
+    uint32_t fin = mx_f32_bits(mx_bits_f32(mag) * 5.192296858534828e33f);
     uint32_t spec = mag | 0x7f800000u;
     return mx_bits_f32((mag >= 0x0f800000u ? spec : fin) | sign);
 }
 
 /* float32 -> float16, round to nearest even; NaN stays NaN (quiet, top payload kept). */
-MX_INLINE uint16_t mx_f32_to_f16(float x)
+MX_EACH uint16_t mx_f32_to_f16(float x)
 {
     uint32_t u = mx_f32_bits(x);
     uint32_t sign = (u >> 16) & 0x8000u;
@@ -31,10 +31,10 @@ MX_INLINE uint16_t mx_f32_to_f16(float x)
     return (uint16_t)(r | sign);
 }
 
-MX_INLINE float mx_bf16_to_f32(uint16_t h) { return mx_bits_f32((uint32_t)h << 16); }
+MX_EACH float mx_bf16_to_f32(uint16_t h) { return mx_bits_f32((uint32_t)h << 16); }
 
 /* float32 -> bfloat16, round to nearest even; NaN stays NaN. */
-MX_INLINE uint16_t mx_f32_to_bf16(float x)
+MX_EACH uint16_t mx_f32_to_bf16(float x)
 {
     uint32_t u = mx_f32_bits(x);
     uint32_t rne = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
@@ -44,7 +44,7 @@ MX_INLINE uint16_t mx_f32_to_bf16(float x)
 
 /* double -> float rounded to odd: towards zero, and the last bit says whether anything was lost.  Rounding that
  * to a half is rounding the double once, as a float has more than two bits more. */
-MX_INLINE float mx_odd_f32(double x)
+MX_EACH float mx_odd_f32(double x)
 {
     float near = (float)x;
     uint32_t u = mx_f32_bits(near);
@@ -53,7 +53,7 @@ MX_INLINE float mx_odd_f32(double x)
 }
 
 /* int64 -> double rounded to odd, for the same use. */
-MX_INLINE double mx_odd_f64(int64_t x)
+MX_EACH double mx_odd_f64(int64_t x)
 {
     int64_t top = (x & ~(int64_t)0x7ff) | (int64_t)((x & 0x7ff) != 0) << 10;
     return (double)((x < -((int64_t)1 << 53)) | (x > (int64_t)1 << 53) ? top : x);

@@ -74,7 +74,7 @@ MXI_DIVISION(int64_t, double, MXI_BY_TWO_REALS)
 
 /* Power in 64 bits, of which narrower types take the lowest: products wrap, as NumPy's.  A negative exponent gives what the
    reciprocal rounds to, towards zero; 0 gives 0, as a division by it does. */
-static inline int64_t mx_ipow(int64_t a, int64_t b)
+MX_EACH int64_t mx_ipow(int64_t a, int64_t b)
 {
     uint64_t x = (uint64_t)a, r = 1;
     if (b < 0) return a == 1 ? 1 : a == -1 ? ((b & 1) != 0 ? -1 : 1) : 0;

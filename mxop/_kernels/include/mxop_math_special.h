@@ -9,11 +9,11 @@
 /* base^m times the sum over k of (x + k)^-m, m >= 2, x not zero or a negative
  * integer: terms up to x + k >= m + 12, then the Euler-Maclaurin formula for the
  * rest.  base is 1 but where the bare powers would leave the range. */
-static inline double mxi_hurwitz_zeta(double m, double x, double base)
+MX_EACH double mxi_hurwitz_zeta(double m, double x, double base)
 {
     /* B_2k for k = 1.. */
-    static const double b[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66,
-                               -691.0 / 2730, 7.0 / 6, -3617.0 / 510, 43867.0 / 798};
+    const double b[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66,
+                        -691.0 / 2730, 7.0 / 6, -3617.0 / 510, 43867.0 / 798};
     double sum = 0.0, p, t;
     for (; x < m + 12.0; x += 1.0)
         sum += pow(x / base, -m);
@@ -31,7 +31,7 @@ static inline double mxi_hurwitz_zeta(double m, double x, double base)
 
 /* pi^(n+1) times the n-th derivative of cot, at pi x: a polynomial in c = cot(pi x)
  * made by p -> -(1 + c^2) p'. */
-static inline double mxi_cot_derivative(int n, double x)
+MX_EACH double mxi_cot_derivative(int n, double x)
 {
     double p[MX_POLYGAMMA_REFLECT_MAX + 2] = {0.0, 1.0};
     double c = 1.0 / tan(MX_PI * (x - rint(x)));
@@ -42,17 +42,18 @@ static inline double mxi_cot_derivative(int n, double x)
             q[j - 1] -= j * p[j];
             q[j + 1] -= j * p[j];
         }
-        memcpy(p, q, sizeof p);
+        for (int j = 0; j <= k + 1; j++)
+            p[j] = q[j];
     }
     for (int j = n + 1; j >= 0; j--)
         s = s * c + p[j];
-    return s * pow(MX_PI, n + 1);
+    return s * pow(MX_PI, (double)(n + 1));
 }
 
 /* The n-th derivative of digamma, n >= 0.  Zero and the negative integers are
  * poles: inf for odd n, -inf for even n (n = 0: as digamma).  NaN for n < 0 and,
  * below -32, for n > MX_POLYGAMMA_REFLECT_MAX. */
-static inline double mx_polygamma_f64(int n, double x)
+MX_EACH double mx_polygamma_f64(int n, double x)
 {
     double sign = n & 1 ? 1.0 : -1.0;    /* (-1)^(n+1) */
     double m = (double)n + 1.0, z;
@@ -67,7 +68,7 @@ static inline double mx_polygamma_f64(int n, double x)
     if (x < -32.0) {
         if (n > MX_POLYGAMMA_REFLECT_MAX)
             return (double)NAN;
-        return -sign * mx_polygamma_f64(n, 1.0 - x) - mxi_cot_derivative(n, x);
+        return -(tgamma(m) * mxi_hurwitz_zeta(m, 1.0 - x, 1.0)) - mxi_cot_derivative(n, x);
     }
     if (n <= 100)
         return sign * tgamma(m) * mxi_hurwitz_zeta(m, x, 1.0);

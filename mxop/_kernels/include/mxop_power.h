@@ -8,7 +8,6 @@
 
 #include "mxop_block.h"
 #include "mxop_math.h"
-#include "mxop_wide.h"
 
 /* 1 where all are the same one of those exponents whose products pow takes too, so that no result depends on what stands
  * beside it: an exponent that was spread out to an array. */

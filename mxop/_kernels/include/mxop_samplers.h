@@ -1,15 +1,13 @@
 /* mxop_samplers.h - numbers of the distributions that need rejection, one element at a time: gamma and Poisson.
 
-   C includes this file, and the CUDA text is made of it (mxop/_gpu/draws.py), function by function: so each begins with
-   MX_EACH, which here is MX_INLINE and there `__device__ inline`, and MX_LOG and MX_EXP stand for the functions of
-   either.  Every element counts by itself: attempt t of element i takes the four words of the call of Philox with the
+   C includes this file, and the CUDA text is made of it (mxop/_gpu/headers.py), function by function: so each begins with
+   MX_EACH, and MX_LOG and MX_EXP stand for the functions of either.  Every element counts by itself: attempt t of element i takes the four words of the call of Philox with the
    counter (i, i >> 32, t, purpose).  The purpose tells apart what one element draws of one key: 0 is a formula's plain
    number (mxop_random.h), 1 the gamma distribution, 2 its factor for shapes below 1, 3 the Poisson distribution.
    A try that is rejected returns a negative number; what a distribution does not have is NaN. */
 #ifndef MXOP_SAMPLERS_H
 #define MXOP_SAMPLERS_H
 
-#define MX_EACH MX_INLINE
 #define MX_LOG mx_log_f64
 #define MX_EXP mx_exp_f64
 

@@ -60,7 +60,7 @@ class Stage(NamedTuple):
 def standalone(stages: Sequence[Stage]) -> str:
     """Return the text of stages with all that they call."""
     text = "".join(s.text for s in stages)
-    return preamble.FLOAT16 + preamble.definitions(text) + _DEVICE + text
+    return preamble.definitions(text + _DEVICE) + _DEVICE + text
 
 
 class CudaTranslator(Translator):
