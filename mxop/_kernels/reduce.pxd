@@ -29,3 +29,4 @@ cdef void reduce_row(Program map_, int combine, Py_ssize_t n_reduced, const char
                      Ahead* ahead) noexcept nogil
 cdef void add_axis(Reduced* source, bint reduced, bint apart, Py_ssize_t length, Py_ssize_t stride) noexcept nogil
 cdef int reduce(Program map_, int combine, const Reduced* source, const Value* params, char* results) except -1
+cdef str way_of(Program map_, int combine, const Reduced* source)
