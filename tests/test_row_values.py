@@ -5,9 +5,6 @@ import pytest
 
 import mxop as mx
 from mxop import nd
-from mxop._kernels.instruction_sets import has_instruction
-from mxop.formula import compile_program, input_
-from mxop.formula.expr import call
 
 BINARY = (
     "add",
@@ -106,18 +103,3 @@ def test_what_is_written_over_is_read_first():
     wanted = x.asnumpy() - x.asnumpy()[:, :1]
     nd.broadcast_sub(x, x[:, :1], out=x)
     np.testing.assert_array_equal(x.asnumpy(), wanted)
-
-
-def test_steps_that_take_values():
-    x, mean, scale, shift = map(input_, range(4))
-    formula = call("add", call("mul", call("sub", x, mean), scale), shift)
-    program = compile_program((formula,), 4, lambda name: has_instruction(name, 0))
-    found = program.with_values({1, 2, 3}, lambda name: has_instruction(name, 0))
-    assert {r for step in found.steps for r in step.srcs} & {1, 2, 3} == set()
-    assert [step.name for step in found.steps] == ["add(mul(sub(x0,s0),s1),s2)"]  # two steps of arrays
-    assert [str(value) for value in found.steps[0].scalars] == ["in1[...]", "in2[...]", "in3[...]"]
-    assert program.with_values({1, 2, 3}, lambda name: False) is None
-    assert program.with_values(set(), lambda name: True) is None
-    alone = compile_program((call("exp", x),), 2, lambda name: True)
-    assert alone.with_values({1}, lambda name: True) is None  # nobody reads it
-    assert alone.with_values({0}, lambda name: True) is None  # and nothing else is read
