@@ -11,7 +11,7 @@ from cuda_compilers import find_host
 import mxop as mx
 from mxop._core import kinds, launched, plans
 from mxop._gpu import compiled, device, launch
-from mxop._kernels import instruction_sets, interp, memory, team
+from mxop._kernels import instruction_sets, interp, memory
 
 if "site-packages" not in processes.ROOT:  # built in place: what tests start imports this copy, wherever it runs
     os.environ["PYTHONPATH"] = os.pathsep.join(p for p in (processes.ROOT, os.environ.get("PYTHONPATH")) if p)
@@ -39,14 +39,46 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture(autouse=True)
 def settings_restored():
     """Put back what a test may have changed for all that follow, also when it fails."""
-    threads, sizes, limit = team.get_num_threads(), interp.tune(), memory.stats()["limit"]
+    threads, sizes, limit = mx.context.get_num_threads(), interp.tune(), mx.context.memory_stats()["limit"]
+    isa = instruction_sets.in_use()
     recording, training = mx.autograd.is_recording(), mx.autograd.is_training()
     yield
     mx.autograd.set_recording(recording)
     mx.autograd.set_training(training)
-    team.set_num_threads(threads)
+    mx.context.set_num_threads(threads)
     interp.tune(**sizes)
-    memory.set_limit(limit)
+    mx.context.set_memory_limit(limit)
+    used(isa)
+
+
+@pytest.fixture
+def anew():
+    """Drop all that was prepared, of graphs, composites and compiled functions; return the function that does it."""
+    mx.graph.switch_passes()  # whatever switches: the next call is prepared by other passes
+    return mx.graph.switch_passes
+
+
+@pytest.fixture
+def kept(anew):
+    """Return the function that lists the plans that are kept of composites and compiled functions: none, at first."""
+    return plans.kept
+
+
+@pytest.fixture
+def prepared():
+    """Return a list that grows by the operators of each graph that is optimized from now on."""
+    seen = []
+
+    class Seen(mx.graph.Pass):
+        name = "seen_by_a_test"
+
+        def do_pass(self, graph):
+            seen.append([node.op.name for node in graph.nodes if node.op is not None])
+            return graph
+
+    mx.graph.register_pass(Seen)
+    yield seen
+    mx.graph.unregister_pass("seen_by_a_test")
 
 
 @pytest.fixture
@@ -55,13 +87,29 @@ def rng():
     return np.random.default_rng(1234)
 
 
+def used(isa):
+    """Use an instruction set, until the test ends, and return its name."""
+    if isa != instruction_sets.in_use():
+        instruction_sets.use(isa)
+    return isa
+
+
 @pytest.fixture(params=instruction_sets.available())
 def level(request):
     """One of the instruction sets that this machine has, in use."""
-    before = instruction_sets.in_use()
-    instruction_sets.use(request.param)
-    yield request.param
-    instruction_sets.use(before)
+    return used(request.param)
+
+
+@pytest.fixture
+def levels():
+    """Return the instruction sets that this machine has, the best first; each is in use while it is looked at."""
+    return map(used, instruction_sets.available())
+
+
+@pytest.fixture(scope="session")
+def tune():
+    """Set sizes that decide about threads, non-temporal stores and blocks, until the test ends; return all."""
+    return interp.tune
 
 
 @pytest.fixture
@@ -99,7 +147,6 @@ def gpu(request):
 def own():
     """Give operators that are made in a test their records, and let them go after it."""
     from mxop import records
-    from mxop.opdef import registry
 
     made = []
 
@@ -111,5 +158,5 @@ def own():
 
     yield keep
     for name in made:
-        registry.unregister(name)
+        mx.op.unregister(name)
         records._users.pop(name, None)

@@ -18,6 +18,8 @@ from pathlib import Path
 
 from kept_files import digest, kept
 
+from mxop._gpu.text import OPTIONS
+
 #: What CUDA has and the host has not.  Where a text is called as it is, one "thread" runs the whole grid; `launcher` runs
 #: blocks of them, one after the other, each from barrier to barrier.
 SHIM = r"""
@@ -143,7 +145,8 @@ def find_nvrtc() -> str | None:
 
 
 def nvrtc_ptx(path: str, source: str, options: tuple[str, ...] = ()) -> str:
-    """Compile CUDA text to PTX; no device is needed."""
+    """Compile CUDA text to PTX, as it is compiled for a device; none is needed."""
+    options = (*options, *OPTIONS)
     lib = ctypes.CDLL(path)
     program = ctypes.c_void_p()
     if lib.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernels.cu", 0, None, None):

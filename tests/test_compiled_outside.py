@@ -14,7 +14,6 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop.graph import compiled
 
 ONE = nd.array([1.0])
 RATE = 2
@@ -32,12 +31,12 @@ class Layer:
         self.factor = factor
         self.traced = 0
 
-    @compiled
+    @mx.graph.compiled
     def forward(self, x):
         type(self).traces = getattr(type(self), "traces", 0) + 1
         return x * self.scale * self.factor
 
-    @compiled
+    @mx.graph.compiled
     def through(self, x):
         return self.helper(x) + self.doubled
 
@@ -49,12 +48,12 @@ class Layer:
         return 2 * self.hidden
 
     @classmethod
-    @compiled
+    @mx.graph.compiled
     def of_class(cls, x):
         return x * cls.scale
 
     @staticmethod
-    @compiled
+    @mx.graph.compiled
     def free(x):
         return x + RATE
 
@@ -88,7 +87,7 @@ def test_a_method_is_traced_once_for_what_it_reads():
     class Counted(Layer):
         calls = []  # noqa: RUF012
 
-        @compiled
+        @mx.graph.compiled
         def counted(self, x):
             self.calls.append(x.shape)
             return x * self.factor
@@ -135,8 +134,8 @@ def test_gradients_of_methods_in_threads():
 
 def test_globals():
     global RATE
-    f = compiled(lambda x: x * RATE)
-    g = compiled(lambda x: x * SETTINGS["rate"] + SETTINGS["deep"][0]["rate"])
+    f = mx.graph.compiled(lambda x: x * RATE)
+    g = mx.graph.compiled(lambda x: x * SETTINGS["rate"] + SETTINGS["deep"][0]["rate"])
     assert (value(f(ONE)), value(g(ONE))) == (2, 4)
     RATE, SETTINGS["rate"], SETTINGS["deep"][0]["rate"] = 7, 3, 10
     try:
@@ -152,9 +151,9 @@ def helper(x):
 
 def test_functions_that_are_called():
     global RATE
-    f = compiled(lambda x: helper(x) + 1)
-    inner = compiled(helper)
-    g = compiled(lambda x: functools.partial(helper)(x) + inner.__wrapped__(x))
+    f = mx.graph.compiled(lambda x: helper(x) + 1)
+    inner = mx.graph.compiled(helper)
+    g = mx.graph.compiled(lambda x: functools.partial(helper)(x) + inner.__wrapped__(x))
     assert (value(f(ONE)), value(g(ONE))) == (3, 4)
     RATE = 5
     try:
@@ -250,7 +249,7 @@ def places():
 @pytest.mark.parametrize("name", list(places()))
 def test_numbers_from_outside_are_those_of_the_call(name):
     function, change = places()[name]
-    f = compiled(function)
+    f = mx.graph.compiled(function)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert value(f(ONE)) == 2
@@ -262,7 +261,7 @@ def test_numbers_from_outside_are_those_of_the_call(name):
 
 def test_a_number_that_becomes_another_type():
     held = {"n": 1}
-    f = compiled(lambda x: x / held["n"] if isinstance(held["n"], float) else x * 10)
+    f = mx.graph.compiled(lambda x: x / held["n"] if isinstance(held["n"], float) else x * 10)
     assert value(f(ONE)) == 10
     held["n"] = 1.0
     assert value(f(ONE)) == 1
@@ -274,7 +273,7 @@ def test_a_number_that_becomes_another_type():
 
 def test_names_that_are_bound_anew():
     rate = 2
-    f = compiled(lambda x: x * rate)
+    f = mx.graph.compiled(lambda x: x * rate)
     assert value(f(ONE)) == 2
     rate = 3
     assert value(f(ONE)) == 3
@@ -283,9 +282,9 @@ def test_names_that_are_bound_anew():
 def test_arrays_from_outside():
     w, other = nd.array([2.0]), nd.array([5.0])
     f, g, h = (
-        compiled(lambda x: x * w),
-        compiled(lambda x: x * w.item()),
-        compiled(lambda x: x * float(w.asnumpy()[0]) + w.shape[0]),
+        mx.graph.compiled(lambda x: x * w),
+        mx.graph.compiled(lambda x: x * w.item()),
+        mx.graph.compiled(lambda x: x * float(w.asnumpy()[0]) + w.shape[0]),
     )
     for function, want in ((f, (2, 5)), (g, (2, 5)), (h, (3, 6))):
         w[:] = 2
@@ -296,7 +295,7 @@ def test_arrays_from_outside():
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # it is said once
             assert value(function(ONE)) == want[1]
-    shape = compiled(lambda x: x * w.shape[0])
+    shape = mx.graph.compiled(lambda x: x * w.shape[0])
     assert value(shape(ONE)) == 1
     w = nd.ones(4)
     assert value(shape(ONE)) == 4
@@ -304,7 +303,7 @@ def test_arrays_from_outside():
 
 def test_a_large_numpy_array_from_outside():
     big = np.full(100000, 2.0)
-    f = compiled(lambda x: x * float(big[0]))
+    f = mx.graph.compiled(lambda x: x * float(big[0]))
     with pytest.warns(
         RuntimeWarning, match=r"reads a NumPy array of shape \(100000,\) from outside; make it an argument"
     ):
@@ -320,6 +319,6 @@ def test_the_text_says_what_is_wrong():
         return x * w
 
     with pytest.warns(RuntimeWarning, match=r"scaled runs as it is written, not compiled: .*NDArray"):
-        compiled(scaled)(ONE)
+        mx.graph.compiled(scaled)(ONE)
     with pytest.raises(mx.MXNetError, match="argument 0 must be an NDArray"):
-        compiled(scaled)(3)
+        mx.graph.compiled(scaled)(3)

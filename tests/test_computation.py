@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 import mxop as mx
 from mxop.errors import OpTypeError, OpValueError
-from mxop.graph import after, assign, computation, control_dependencies, deriv, do_all, sequential
 
 x, y, v, w = (mx.sym.Variable(n) for n in "xyvw")
 
@@ -20,32 +19,32 @@ def close(found, expected):
 
 # ---- computations ---------------------------------------------------------------------------------------------------
 def test_values_come_in_the_order_of_the_placeholders():
-    f = computation(x - y, x, y)
-    g = computation(x - y, y, x)
+    f = mx.graph.computation(x - y, x, y)
+    g = mx.graph.computation(x - y, y, x)
     assert f([5, 6], [1, 2]).asnumpy().tolist() == [4, 4]
     assert g([5, 6], [1, 2]).asnumpy().tolist() == [-4, -4]
 
 
 def test_one_symbol_gives_an_array_and_a_list_gives_a_list():
-    assert isinstance(computation(x * 2, x)([1]), mx.nd.NDArray)
-    found = computation([x * 2, x + 1], x)([1])
+    assert isinstance(mx.graph.computation(x * 2, x)([1]), mx.nd.NDArray)
+    found = mx.graph.computation([x * 2, x + 1], x)([1])
     assert [a.asscalar() for a in found] == [2, 2]
-    assert len(computation([x * 2], x)([1])) == 1
+    assert len(mx.graph.computation([x * 2], x)([1])) == 1
 
 
 def test_results_are_new_arrays():
-    f = computation(x * 2, x)
+    f = mx.graph.computation(x * 2, x)
     first, second = f([1]), f([5])
     assert (first.asscalar(), second.asscalar()) == (2, 10)
 
 
 def test_an_output_may_be_a_placeholder_and_a_placeholder_may_be_unused():
-    f = computation([x, x * 1], x, y)
+    f = mx.graph.computation([x, x * 1], x, y)
     assert [a.asscalar() for a in f([3], [[1, 2]])] == [3, 3]
 
 
 def test_it_is_compiled_once_for_each_shape_and_type():
-    f = computation(x * 2, x)
+    f = mx.graph.computation(x * 2, x)
     for shape in ((2,), (3,), (2,), (3,)):
         assert f(np.ones(shape)).shape == shape
     assert len(f._bound) == 2
@@ -58,12 +57,12 @@ def test_it_is_compiled_once_for_each_shape_and_type():
 
 def test_declared_types_are_kept():
     z = mx.sym.Variable("z", dtype="float64")
-    assert computation(z * 2, z)([1.0]).dtype == np.float64
+    assert mx.graph.computation(z * 2, z)([1.0]).dtype == np.float64
 
 
 def test_the_callers_arrays_stay():
     value = mx.nd.array([1, 2])
-    f = computation(x * 2, x)
+    f = mx.graph.computation(x * 2, x)
     f(value), f([7, 8])
     assert value.asnumpy().tolist() == [1, 2]
 
@@ -71,20 +70,20 @@ def test_the_callers_arrays_stay():
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
-        (lambda: computation(x * y, x), OpValueError, "depend on 'y'"),
-        (lambda: computation(x * y, x, x, y), OpValueError, "'x' is given twice"),
-        (lambda: computation(x, x, state={"x": [1]}), OpValueError, "'x' is given twice"),
-        (lambda: computation(x * 2, x * 2), OpTypeError, "placeholder 0 is node"),
-        (lambda: computation(x * 2, 3), OpTypeError, "expected a Symbol"),
-        (lambda: computation([], x), OpTypeError, "expected a Symbol or a list"),
-        (lambda: computation(x * 2, x, state={"q": [1]}), OpValueError, "no output depends on"),
-        (lambda: computation(x * 2, x, state=3), OpTypeError, "expected a dict"),
-        (lambda: computation(x * 2, mx.sym.Variable("x")), OpValueError, "not the variable of that name"),
-        (lambda: computation(x + mx.sym.Variable("x"), x), OpValueError, "two variables are named 'x'"),
-        (lambda: computation(assign(x, x + 1), x), OpValueError, "belongs in state="),
-        (lambda: computation(x * 2, x)(1, 2), OpTypeError, "takes 1 values"),
-        (lambda: computation(x * 2, x)("text"), OpTypeError, "is not an array of numbers"),
-        (lambda: computation(x * y, x, y)([1, 2], [1, 2, 3]), mx.MXNetError, "x"),
+        (lambda: mx.graph.computation(x * y, x), OpValueError, "depend on 'y'"),
+        (lambda: mx.graph.computation(x * y, x, x, y), OpValueError, "'x' is given twice"),
+        (lambda: mx.graph.computation(x, x, state={"x": [1]}), OpValueError, "'x' is given twice"),
+        (lambda: mx.graph.computation(x * 2, x * 2), OpTypeError, "placeholder 0 is node"),
+        (lambda: mx.graph.computation(x * 2, 3), OpTypeError, "expected a Symbol"),
+        (lambda: mx.graph.computation([], x), OpTypeError, "expected a Symbol or a list"),
+        (lambda: mx.graph.computation(x * 2, x, state={"q": [1]}), OpValueError, "no output depends on"),
+        (lambda: mx.graph.computation(x * 2, x, state=3), OpTypeError, "expected a dict"),
+        (lambda: mx.graph.computation(x * 2, mx.sym.Variable("x")), OpValueError, "not the variable of that name"),
+        (lambda: mx.graph.computation(x + mx.sym.Variable("x"), x), OpValueError, "two variables are named 'x'"),
+        (lambda: mx.graph.computation(mx.graph.assign(x, x + 1), x), OpValueError, "belongs in state="),
+        (lambda: mx.graph.computation(x * 2, x)(1, 2), OpTypeError, "takes 1 values"),
+        (lambda: mx.graph.computation(x * 2, x)("text"), OpTypeError, "is not an array of numbers"),
+        (lambda: mx.graph.computation(x * y, x, y)([1, 2], [1, 2, 3]), mx.MXNetError, "x"),
     ],
 )
 def test_what_is_wrong_is_said(make, error, text):
@@ -96,21 +95,21 @@ def test_what_is_wrong_is_said(make, error, text):
 def test_derivatives_of_any_order():
     found = mx.sym.sin(x)
     for _ in range(5):
-        found = deriv(found, x)
+        found = mx.graph.deriv(found, x)
     values = np.linspace(-1, 1, 7)
-    close(computation(found, x)(values).asnumpy(), np.cos(values))
+    close(mx.graph.computation(found, x)(values).asnumpy(), np.cos(values))
 
 
 def test_derivative_with_respect_to_what_was_computed():
     inner = mx.sym.square(x, name="inner")
     outer = mx.sym.exp(inner)
-    close(computation(deriv(outer, inner), x)([0.5]).asnumpy(), np.exp(0.25))
+    close(mx.graph.computation(mx.graph.deriv(outer, inner), x)([0.5]).asnumpy(), np.exp(0.25))
 
 
 def test_several_at_once_weights_and_zeros():
-    found = deriv(x * y, [x, y, v], error=w)
+    found = mx.graph.deriv(x * y, [x, y, v], error=w)
     assert isinstance(found, list)
-    values = computation(found, x, y, v, w)([2, 3], [4, 5], [1, 1, 1], [10, 100])
+    values = mx.graph.computation(found, x, y, v, w)([2, 3], [4, 5], [1, 1, 1], [10, 100])
     assert [a.asnumpy().tolist() for a in values] == [[40, 500], [20, 300], [0, 0, 0]]
 
 
@@ -122,23 +121,25 @@ def test_derivatives_of_composites_and_reductions():
     with mx.autograd.record():
         loss = mx.nd.sum(mx.nd.log_softmax(array, axis=1) * mx.nd.array(weights))
     loss.backward()
-    close(computation(deriv(z, x), x, y)(values, weights).asnumpy(), array.grad.asnumpy())
+    close(mx.graph.computation(mx.graph.deriv(z, x), x, y)(values, weights).asnumpy(), array.grad.asnumpy())
 
 
 def test_wrong_derivatives():
     with pytest.raises(OpValueError, match="not the given"):
-        deriv(x * 2, mx.sym.Variable("x"))
+        mx.graph.deriv(x * 2, mx.sym.Variable("x"))
     with pytest.raises(OpTypeError, match="expected one"):
-        deriv(x * 2, mx.sym.Group([x, y]))
+        mx.graph.deriv(x * 2, mx.sym.Group([x, y]))
     with pytest.raises(mx.MXNetError, match="equal shapes"):
-        computation(deriv(x * 2, x, error=y), x, y)([1, 2], [1, 2, 3])
+        mx.graph.computation(mx.graph.deriv(x * 2, x, error=y), x, y)([1, 2], [1, 2, 3])
 
 
 # ---- assignment -----------------------------------------------------------------------------------------------------
 def test_a_step_of_gradient_descent():
     data, label = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20.0)
     loss = mx.sym.mean(mx.sym.square(mx.sym.dot(x, w) - y))
-    step = computation([loss, assign(w, w - 0.1 * deriv(loss, w))], x, y, state={"w": np.zeros(3)})
+    step = mx.graph.computation(
+        [loss, mx.graph.assign(w, w - 0.1 * mx.graph.deriv(loss, w))], x, y, state={"w": np.zeros(3)}
+    )
     weight = np.zeros(3)
     for _ in range(5):
         error = data @ weight - label
@@ -151,31 +152,32 @@ def test_a_step_of_gradient_descent():
 
 def test_computations_share_the_arrays_that_they_are_given():
     held = mx.nd.array([1.0])
-    count, look = computation(assign(w, w + 1), state={"w": held}), computation(w * 10, state={"w": held})
+    count = mx.graph.computation(mx.graph.assign(w, w + 1), state={"w": held})
+    look = mx.graph.computation(w * 10, state={"w": held})
     count(), count()
     assert look().asscalar() == 30
     assert held.asscalar() == 3
 
 
 def test_readers_see_the_value_from_before():
-    f = computation([w * 1, assign(w, w + 1), w * 2, w], state={"w": [1.0]})
+    f = mx.graph.computation([w * 1, mx.graph.assign(w, w + 1), w * 2, w], state={"w": [1.0]})
     assert [a.asscalar() for a in f()] == [1, 2, 2, 1]
     assert [a.asscalar() for a in f()] == [2, 3, 4, 2]
 
 
 def test_readers_that_need_the_result_still_see_the_value_from_before():
-    new = assign(w, w * 10)
-    f = computation(new - w, state={"w": [2.0]})
+    new = mx.graph.assign(w, w * 10)
+    f = mx.graph.computation(new - w, state={"w": [2.0]})
     assert f().asscalar() == 18
 
 
 def test_numbers_are_assigned_everywhere():
-    f = computation(assign(w, 7), state={"w": np.zeros((2, 2))})
+    f = mx.graph.computation(mx.graph.assign(w, 7), state={"w": np.zeros((2, 2))})
     assert f().asnumpy().tolist() == [[7, 7], [7, 7]]
 
 
 def test_assigned_variables_are_auxiliary_states():
-    step = assign(w, w + x)
+    step = mx.graph.assign(w, w + x)
     assert (step.list_arguments(), step.list_auxiliary_states()) == (["x"], ["w"])
     executor = step.simple_bind(mx.cpu(), x=(2,))
     executor.arg_dict["x"][:] = 1
@@ -185,7 +187,7 @@ def test_assigned_variables_are_auxiliary_states():
 
 def test_backward_reads_what_forward_read():
     other = mx.sym.Variable("other")
-    loss = mx.sym.Group([x * w * w, assign(w, w * 0 + other)])
+    loss = mx.sym.Group([x * w * w, mx.graph.assign(w, w * 0 + other)])
     executor = loss.simple_bind(mx.cpu(), {"x": "write", "other": "null"}, x=(1,), w=(1,), other=(1,))
     executor.arg_dict["x"][:], executor.arg_dict["other"][:], executor.aux_dict["w"][:] = 2, 100, 3
     executor.forward(is_train=True)
@@ -196,7 +198,7 @@ def test_backward_reads_what_forward_read():
 
 @pytest.mark.parametrize("monitored", [False, True])
 def test_monitored_runs_keep_the_order(monitored):
-    program = mx.sym.Group([sequential([assign(w, w * 2), w + 1]), w * 10])
+    program = mx.sym.Group([mx.graph.sequential([mx.graph.assign(w, w * 2), w + 1]), w * 10])
     executor = program.simple_bind(mx.cpu(), "null", w=(1,))
     executor.aux_dict["w"][:] = 3
     if monitored:
@@ -205,7 +207,7 @@ def test_monitored_runs_keep_the_order(monitored):
 
 
 def test_files_keep_assignment_and_order():
-    program = sequential([assign(w, w + 1), w * 10])
+    program = mx.graph.sequential([mx.graph.assign(w, w + 1), w * 10])
     again = mx.sym.load_json(program.tojson())
     executor = again.simple_bind(mx.cpu(), "null", w=(1,))
     assert executor.forward()[0].asscalar() == 10
@@ -214,17 +216,17 @@ def test_files_keep_assignment_and_order():
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
-        (lambda: assign(w * 2, w), OpTypeError, "is not a variable"),
-        (lambda: assign(w, "text"), OpTypeError, "expected a Symbol or a number"),
-        (lambda: computation(assign(w, x), x, state={"w": [1]})([1, 2]), mx.MXNetError, r"\(1,\)"),
+        (lambda: mx.graph.assign(w * 2, w), OpTypeError, "is not a variable"),
+        (lambda: mx.graph.assign(w, "text"), OpTypeError, "expected a Symbol or a number"),
+        (lambda: mx.graph.computation(mx.graph.assign(w, x), x, state={"w": [1]})([1, 2]), mx.MXNetError, r"\(1,\)"),
         (
-            lambda: computation([assign(w, w + 1), assign(w, w + 2)], state={"w": [1]})(),
+            lambda: mx.graph.computation([mx.graph.assign(w, w + 1), mx.graph.assign(w, w + 2)], state={"w": [1]})(),
             OpValueError,
             "without an order",
         ),
-        (lambda: sequential([]), OpTypeError, "at least one"),
-        (lambda: after(w, 3), OpTypeError, "after: expected a Symbol"),
-        (lambda: control_dependencies(3).__enter__(), OpTypeError, "control_dependencies: expected"),
+        (lambda: mx.graph.sequential([]), OpTypeError, "at least one"),
+        (lambda: mx.graph.after(w, 3), OpTypeError, "after: expected a Symbol"),
+        (lambda: mx.graph.control_dependencies(3).__enter__(), OpTypeError, "control_dependencies: expected"),
     ],
 )
 def test_what_is_wrong_with_an_assignment_is_said(make, error, text):
@@ -263,19 +265,19 @@ def recorder(tag, data=x):
 
 def run(program):
     ran.clear()
-    computation(program, x)([1.0])
+    mx.graph.computation(program, x)([1.0])
     return ran
 
 
 def test_after():
     a, b = recorder("a"), recorder("b")
-    assert run([a, after(b, a)]) == ["a", "b"]
+    assert run([a, mx.graph.after(b, a)]) == ["a", "b"]
     assert run([a.after(b), b]) == ["b", "a"]
 
 
 def test_scopes_add_up_and_end():
-    with control_dependencies([recorder("a")]):
-        with control_dependencies(recorder("b")):
+    with mx.graph.control_dependencies([recorder("a")]):
+        with mx.graph.control_dependencies(recorder("b")):
             last = recorder("c")
         free = recorder("d")
     assert run([last, free]) in (["a", "b", "c", "d"], ["a", "b", "d", "c"])
@@ -285,7 +287,7 @@ def test_scopes_add_up_and_end():
 
 def test_scopes_belong_to_their_thread():
     found = []
-    with control_dependencies([recorder("a")]):
+    with mx.graph.control_dependencies([recorder("a")]):
         thread = threading.Thread(target=lambda: found.append(x * 2))
         thread.start()
         thread.join()
@@ -293,16 +295,18 @@ def test_scopes_belong_to_their_thread():
 
 
 def test_order_survives_composites_and_gradients():
-    with control_dependencies([assign(w, w + 1)]):
+    with mx.graph.control_dependencies([mx.graph.assign(w, w + 1)]):
         z = mx.sym.log_softmax(mx.sym.elemwise_mul(w, w))
-    close(computation(z, state={"w": [0.0, 1.0]})().asnumpy(), [1 - np.logaddexp(1, 4), 4 - np.logaddexp(1, 4)])
-    with control_dependencies([assign(w, w + 1)]):
+    close(
+        mx.graph.computation(z, state={"w": [0.0, 1.0]})().asnumpy(), [1 - np.logaddexp(1, 4), 4 - np.logaddexp(1, 4)]
+    )
+    with mx.graph.control_dependencies([mx.graph.assign(w, w + 1)]):
         z = mx.sym.elemwise_mul(w, x) * w
-    assert computation(deriv(z, x), x, state={"w": [2.0]})([1.0]).asscalar() == 9
+    assert mx.graph.computation(mx.graph.deriv(z, x), x, state={"w": [2.0]})([1.0]).asscalar() == 9
 
 
 def test_composition_keeps_the_order():
-    program = after(x * 1, assign(w, w + 1))
+    program = mx.graph.after(x * 1, mx.graph.assign(w, w + 1))
     z = program(x=mx.sym.Variable("z") * 2)
     executor = z.simple_bind(mx.cpu(), "null", z=(1,), w=(1,))
     executor.forward()
@@ -311,12 +315,12 @@ def test_composition_keeps_the_order():
 
 def test_shared_parts_of_a_sequence_are_computed_once():
     a = recorder("a")
-    assert run(sequential([a * 2, recorder("b"), a + 1])) == ["a", "b"]
+    assert run(mx.graph.sequential([a * 2, recorder("b"), a + 1])) == ["a", "b"]
 
 
 def test_do_all():
-    assert sorted(run(do_all([recorder("a"), recorder("b")]))) == ["a", "b"]
-    assert computation(do_all([recorder("a")], x * 3), x)([2.0]).asscalar() == 6
+    assert sorted(run(mx.graph.do_all([recorder("a"), recorder("b")]))) == ["a", "b"]
+    assert mx.graph.computation(mx.graph.do_all([recorder("a")], x * 3), x)([2.0]).asscalar() == 6
 
 
 # ---- programs -------------------------------------------------------------------------------------------------------
@@ -352,8 +356,10 @@ def test_sequences_do_what_the_same_program_does_in_numpy(statements, twice):
     items = [sum(variables.values(), start=variables["x"])]  # so that all are used
     for name, expression in statements:
         value = built(expression, variables, SYMBOLS)
-        items.append(value if name is None else assign(variables[name], value))
-    program = computation(sequential(items), variables["x"], state={n: values[n].copy() for n in NAMES})
+        items.append(value if name is None else mx.graph.assign(variables[name], value))
+    program = mx.graph.computation(
+        mx.graph.sequential(items), variables["x"], state={n: values[n].copy() for n in NAMES}
+    )
     for _ in range(1 + twice):
         found = program(values["x"])
         for name, expression in statements:
@@ -370,9 +376,9 @@ def test_sequences_do_what_the_same_program_does_in_numpy(statements, twice):
 def test_assignments_without_order_happen_at_once(assigned, read):
     variables = {n: mx.sym.Variable(n) for n in (*NAMES, "x")}
     values = {n: np.array([i + 1.0, -i], np.float32) for i, n in enumerate((*NAMES, "x"))}
-    updates = [assign(variables[n], built(e, variables, SYMBOLS)) for n, e in assigned.items()]
+    updates = [mx.graph.assign(variables[n], built(e, variables, SYMBOLS)) for n, e in assigned.items()]
     outputs = [built(read, variables, SYMBOLS) + sum(variables.values(), start=variables["x"]) * 0, *updates]
-    program = computation(outputs, variables["x"], state={n: values[n].copy() for n in NAMES})
+    program = mx.graph.computation(outputs, variables["x"], state={n: values[n].copy() for n in NAMES})
     found = program(values["x"])
     close(found[0].asnumpy(), built(read, values, VALUES))
     new = {n: built(e, values, VALUES) for n, e in assigned.items()}
@@ -383,8 +389,8 @@ def test_assignments_without_order_happen_at_once(assigned, read):
 def test_many_assignments_take_no_long():
     variables = [mx.sym.Variable(f"w{i}") for i in range(300)]
     total = sum(variables[1:], start=variables[0])
-    updates = [assign(s, s - total * 0.1) for s in variables]
-    f = computation(updates, state={s.name: [1.0] for s in variables})
+    updates = [mx.graph.assign(s, s - total * 0.1) for s in variables]
+    f = mx.graph.computation(updates, state={s.name: [1.0] for s in variables})
     assert f()[299].asscalar() == pytest.approx(1 - 30)
 
 

@@ -24,7 +24,6 @@ from loop_programs import (
 
 import mxop as mx
 from mxop import nd, sym
-from mxop.graph.ir import Node, variable
 from mxop.graph.traits import bare
 
 
@@ -58,9 +57,9 @@ def test_gradients_of_weights_are_products_of_all_steps(flatten):
 
 
 def test_copies_are_seen_through_where_shapes_are_known():
-    x, y = variable("x"), variable("y")
+    x, y = mx.graph.variable("x"), mx.graph.variable("y")
     op = mx.op.get("_unbroadcast")
-    node = Node(op, op.parse({}), ((x, 0), (y, 0)), "a")
+    node = mx.graph.Node(op, op.parse({}), ((x, 0), (y, 0)), "a")
     assert bare((node, 0), lambda entry: ((2, 3), 0)) == (x, 0)
     assert bare((node, 0), lambda entry: ((2, 3) if entry[0] is x else (3,), 0)) == (node, 0)
     for unknown in (None, (None, 3)):

@@ -7,11 +7,10 @@ from pathlib import Path
 import mxnet_layers
 import numpy as np
 import pytest
-from comparing import heads
+from comparing import heads, path_of
 
 import mxop as mx
 from mxop import autograd, nd, sym
-from mxop._kernels import instruction_sets
 from mxop.records import convolution as records
 from mxop.records import find
 from mxop.test_utils import check_op
@@ -202,18 +201,17 @@ def test_a_type_of_a_symbol_reaches_the_weights():
 @pytest.mark.parametrize(("size", "groups"), [(20, 1), (14, 1), (14, 8), (60, 1)])  # products, and few filters
 def test_results_are_the_same_with_any_number_of_threads(size, groups):
     x, w = nd.random.uniform(shape=(3, 8, size, size)), nd.random.uniform(shape=(8, 8 // groups, 3, 3))
-    found, before = [], mx.context.get_num_threads()
-    try:
-        for threads in (1, 2, 3):
-            mx.context.set_num_threads(threads)
-            x.attach_grad()
-            w.attach_grad()
-            with autograd.record():
-                y = nd.Convolution(x, w, kernel=(3, 3), num_filter=8, num_group=groups, no_bias=True)
-            y.backward(*heads([y]))
-            found.append((y.asnumpy().tobytes(), x.grad.asnumpy().tobytes(), w.grad.asnumpy().tobytes()))
-    finally:
-        mx.context.set_num_threads(before)
+    params, found = {"kernel": (3, 3), "num_filter": 8, "num_group": groups, "no_bias": True}, []
+    path = path_of(sym.Convolution(sym.Variable("x"), **params), x=x.shape)
+    assert path == ["Product" if size == 20 else "FewFilters"]
+    for threads in (1, 2, 3):
+        mx.context.set_num_threads(threads)
+        x.attach_grad()
+        w.attach_grad()
+        with autograd.record():
+            y = nd.Convolution(x, w, **params)
+        y.backward(*heads([y]))
+        found.append((y.asnumpy().tobytes(), x.grad.asnumpy().tobytes(), w.grad.asnumpy().tobytes()))
     assert len(set(found)) == 1
 
 
@@ -237,24 +235,31 @@ def check_products(image, filters, params, batch, dtypes=(("float64", 1e-12), ("
 
 @pytest.mark.parametrize("batch", [1, 7, 41])
 @pytest.mark.parametrize(
-    ("image", "filters", "params"),
+    ("image", "filters", "params", "few"),  # and in which batches lines of the images are added up instead of a product
     [
-        ((3, 9, 9), (4, 3), {"kernel": (3, 3), "pad": (1, 1)}),  # small images together
-        ((3, 40, 17), (4, 3), {"kernel": (3, 2), "pad": (2, 0), "stride": (1, 1)}),  # a product for each image
-        ((3, 40, 17), (70, 3), {"kernel": (3, 2), "pad": (2, 0), "stride": (1, 1)}),
-        ((4, 20, 20), (6, 2), {"kernel": (3, 3), "stride": (2, 1), "num_group": 2}),
-        ((6, 12, 12), (6, 1), {"kernel": (3, 3), "pad": (1, 1), "dilate": (1, 2), "num_group": 6}),
-        ((8, 14, 15), (16, 1), {"kernel": (3, 3), "pad": (1, 1), "stride": (2, 2), "num_group": 8}),
-        ((9, 7, 7), (9, 1), {"kernel": (3, 3), "pad": (1, 1), "num_group": 9}),  # vectors of several lines
-        ((9, 14, 13), (27, 1), {"kernel": (5, 3), "pad": (2, 1), "stride": (2, 2), "num_group": 9}),
-        ((5, 16, 16), (7, 5), {"kernel": (1, 1)}),  # the image is its windows
-        ((5, 5, 5), (7, 5), {"kernel": (1, 1)}),
-        ((6, 5, 4), (9, 2), {"kernel": (5, 4), "num_group": 3, "stride": (2, 1)}),  # one window
-        ((2, 600), (3, 2), {"kernel": (5,), "pad": (4,), "stride": (2,)}),
-        ((2, 3, 9, 8), (3, 2), {"kernel": (2, 3, 3), "pad": (1, 0, 2), "stride": (1, 2, 1)}),
+        ((3, 9, 9), (4, 3), {"kernel": (3, 3), "pad": (1, 1)}, ()),  # small images together
+        (
+            (3, 40, 17),
+            (4, 3),
+            {"kernel": (3, 2), "pad": (2, 0), "stride": (1, 1)},
+            (1, 7, 41),
+        ),  # a product for each image
+        ((3, 40, 17), (70, 3), {"kernel": (3, 2), "pad": (2, 0), "stride": (1, 1)}, ()),
+        ((4, 20, 20), (6, 2), {"kernel": (3, 3), "stride": (2, 1), "num_group": 2}, ()),
+        ((6, 12, 12), (6, 1), {"kernel": (3, 3), "pad": (1, 1), "dilate": (1, 2), "num_group": 6}, (1, 7, 41)),
+        ((8, 14, 15), (16, 1), {"kernel": (3, 3), "pad": (1, 1), "stride": (2, 2), "num_group": 8}, (1, 7, 41)),
+        ((9, 7, 7), (9, 1), {"kernel": (3, 3), "pad": (1, 1), "num_group": 9}, (1, 7, 41)),  # vectors of several lines
+        ((9, 14, 13), (27, 1), {"kernel": (5, 3), "pad": (2, 1), "stride": (2, 2), "num_group": 9}, (1, 7, 41)),
+        ((5, 16, 16), (7, 5), {"kernel": (1, 1)}, ()),  # the image is its windows
+        ((5, 5, 5), (7, 5), {"kernel": (1, 1)}, ()),
+        ((6, 5, 4), (9, 2), {"kernel": (5, 4), "num_group": 3, "stride": (2, 1)}, ()),  # one window
+        ((2, 600), (3, 2), {"kernel": (5,), "pad": (4,), "stride": (2,)}, (41,)),
+        ((2, 3, 9, 8), (3, 2), {"kernel": (2, 3, 3), "pad": (1, 0, 2), "stride": (1, 2, 1)}, ()),
     ],
 )
-def test_products_of_every_kind(image, filters, params, batch):
+def test_products_of_every_kind(image, filters, params, few, batch):
+    symbol = sym.Convolution(sym.Variable("x"), num_filter=filters[0], no_bias=True, **params)
+    assert path_of(symbol, x=(batch, *image)) == ["FewFilters" if batch in few else "Product"]
     check_products(image, filters, params, batch)
 
 
@@ -275,15 +280,10 @@ def some_convolution(rng):
 
 
 @pytest.mark.parametrize("seed", range(40))
-@pytest.mark.parametrize("isa", instruction_sets.available())
-def test_products_of_windows_anywhere(seed, isa):
+def test_products_of_windows_anywhere(seed, level):
     """Windows that begin and end beside images, are apart, and go on to the next line and image."""
-    rng, before = random.Random(seed), instruction_sets.in_use()
-    try:
-        instruction_sets.use(isa)
-        check_products(*some_convolution(rng), rng.choice([1, 2, 3]))
-    finally:
-        instruction_sets.use(before)
+    rng = random.Random(seed)
+    check_products(*some_convolution(rng), rng.choice([1, 2, 3]))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -295,25 +295,23 @@ def test_products_of_windows_in_halves(seed):
 
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("size", [7, 14, 20])
-@pytest.mark.parametrize("isa", instruction_sets.available())
-def test_what_lies_between_short_lines_does_not_count(isa, size, stride):
+def test_what_lies_between_short_lines_does_not_count(level, size, stride):
     """Vectors go on from line to line: an element meets what its windows have, and nothing of the line before or after."""
     params = {"kernel": (3, 3), "pad": (1, 1), "stride": (stride, stride), "num_group": 32}
-    rng, before = np.random.default_rng(0), instruction_sets.in_use()
+    rng, operands = np.random.default_rng(0), [sym.Variable("x"), sym.Variable("w")]
+    assert path_of(sym._internal._convolved(*operands, **params), x=(1, 32, size, size), w=(32, 1, 3, 3)) == [
+        "FewFilters"
+    ]
     x, w = rng.normal(size=(1, 32, size, size)), rng.normal(size=(32, 1, 3, 3))
     h = rng.normal(size=records._convolution(x, w, **params).shape)
     x[0, :, 2, -1], x[0, :, 3, 0], h[0, :16, 1, -1], h[0, 16:, 1, 0] = np.inf, np.nan, np.inf, np.nan
     with np.errstate(invalid="ignore"):
         results, _, of_weight = leaving_out(x, w, h, **params, dilate=(1, 1))
-    try:
-        instruction_sets.use(isa)
-        for dtype in ("float32", "float64"):
-            a, b, c = (nd.array(v, dtype=dtype) for v in (x, w, h))
-            found = internal._convolved(a, b, **params), internal._convolved_weight(a, c, **params)
-            for have, want in zip(found, (results, of_weight), strict=True):
-                np.testing.assert_allclose(have.asnumpy(), want, rtol=1e-4, atol=1e-4)
-    finally:
-        instruction_sets.use(before)
+    for dtype in ("float32", "float64"):
+        a, b, c = (nd.array(v, dtype=dtype) for v in (x, w, h))
+        found = internal._convolved(a, b, **params), internal._convolved_weight(a, c, **params)
+        for have, want in zip(found, (results, of_weight), strict=True):
+            np.testing.assert_allclose(have.asnumpy(), want, rtol=1e-4, atol=1e-4)
 
 
 # ---- padding is left out, not multiplied ------------------------------------------------------------------------------
@@ -342,7 +340,6 @@ def leaving_out(data, weight, head, kernel, stride, dilate, pad, num_group):
 
 
 @pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 2e-5), ("float16", 1e-3)])
-@pytest.mark.parametrize("isa", instruction_sets.available())
 @pytest.mark.parametrize(
     ("image", "filters", "params"),
     [
@@ -357,10 +354,10 @@ def leaving_out(data, weight, head, kernel, stride, dilate, pad, num_group):
         ((3, 6, 7, 20), (6, 1), {"kernel": (2, 3, 3), "pad": (2, 1, 1), "stride": (2, 1, 2), "dilate": (2, 1, 1)}),
     ],
 )  # fmt: skip
-def test_padding_meets_no_infinite_filter(image, filters, params, isa, dtype, tolerance):
+def test_padding_meets_no_infinite_filter(level, image, filters, params, dtype, tolerance):
     n = len(params["kernel"])
     params = {"stride": (1,) * n, "dilate": (1,) * n, "num_group": image[0] // filters[1], **params}
-    rng, before = np.random.default_rng(0), instruction_sets.in_use()
+    rng = np.random.default_rng(0)
     x, w = rng.normal(size=(8, *image)), rng.normal(size=(*filters, *params["kernel"]))
     h = rng.normal(size=internal._convolved(nd.array(x), nd.array(w), **params).shape)
     x, w, h = (v.astype(dtype).astype("float64") for v in (x, w, h))
@@ -370,13 +367,9 @@ def test_padding_meets_no_infinite_filter(image, filters, params, isa, dtype, to
     with np.errstate(invalid="ignore"):
         wanted = leaving_out(x, w, h, **params)
     assert all(np.isfinite(v).any() for v in wanted)
-    try:
-        instruction_sets.use(isa)
-        a, b, c = (nd.array(v, dtype=dtype) for v in (x, w, h))
-        found = (internal._convolved(a, b, **params), internal._convolved_data(c, b, size=image[1:], **params),
-                 internal._convolved_weight(a, c, **params))  # fmt: skip
-    finally:
-        instruction_sets.use(before)
+    a, b, c = (nd.array(v, dtype=dtype) for v in (x, w, h))
+    found = (internal._convolved(a, b, **params), internal._convolved_data(c, b, size=image[1:], **params),
+             internal._convolved_weight(a, c, **params))  # fmt: skip
     for have, want in zip(found, wanted, strict=True):
         largest = abs(want[np.isfinite(want)]).max()
         np.testing.assert_allclose(have.asnumpy().astype("float64"), want, rtol=tolerance, atol=tolerance * largest)
@@ -397,6 +390,10 @@ def test_padding_meets_no_infinite_filter_of_many():
 def test_sums_of_a_band_end_with_its_last_line():
     """The last band, of lines 150 to 198, has a line less than the one before it, of which there are still elements."""
     x, h = nd.ones((1, 8, 199, 201)), nd.ones((1, 8, 199, 201))
+    symbol = sym._internal._convolved_weight(
+        sym.Variable("x"), sym.Variable("h"), kernel=(3, 3), pad=(1, 1), num_group=8
+    )
+    assert path_of(symbol, x=x.shape, h=h.shape) == ["FewFilters"]
     x[:, :, 150, :5] = np.inf
     found = internal._convolved_weight(x, h, kernel=(3, 3), pad=(1, 1), num_group=8)
     assert (found.asnumpy() == np.inf).all()

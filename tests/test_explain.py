@@ -10,10 +10,8 @@ import pytest
 from cuda_compilers import find_host, host_library, pointer
 
 import mxop as mx
-from mxop.formula import input_, readable
-from mxop.formula.expr import call
-from mxop.graph import bandwidth
-from mxop.graph.rows import bytes_text, time_text
+from mxop.formula import expr, input_, readable
+from mxop.graph import bandwidth, rows
 
 
 @pytest.fixture(autouse=True)
@@ -305,16 +303,16 @@ def test_every_step_has_a_measured_time(executor):
 
 def test_measured_times_are_shown(executor):
     told, plain = filled(executor).explain(measure=True), executor.explain()
-    assert f"Measured: {time_text(told.measured)} (medians of {told.runs} runs)" in str(told)
+    assert f"Measured: {rows.time_text(told.measured)} (medians of {told.runs} runs)" in str(told)
     assert f"the slowest is step {told.slowest.step}" in str(told) and "Measured" not in str(plain)
     title = next(line for line in str(told).splitlines() if line.startswith("step"))
     assert title.split() == ["step", "phase", "kind", "moves", "at", "least", "takes", "times", "share", "what"]
     row = next(line for line in str(told).splitlines() if "h = dot(x, w)" in line)
-    assert time_text(told[0].measured) in row and f"{told[0].measured / told.measured:.0%}" in row
+    assert rows.time_text(told[0].measured) in row and f"{told[0].measured / told.measured:.0%}" in row
     html = told._repr_html_()
     assert (
         html.count("<th>") == plain._repr_html_().count("<th>") + 3
-        and f"<td>{time_text(told[0].measured)}</td>" in html
+        and f"<td>{rows.time_text(told[0].measured)}</td>" in html
     )
 
 
@@ -437,14 +435,14 @@ def test_operators_from_outside_are_explained():
 
 @pytest.mark.parametrize("n, text", [(0, "0 B"), (999, "999 B"), (1500, "1.5 KB"), (2e9, "2 GB")])
 def test_sizes_as_text(n, text):
-    assert bytes_text(n) == text
+    assert rows.bytes_text(n) == text
 
 
 @pytest.mark.parametrize(
     "seconds, text", [(2, "2 s"), (0.0025, "2.5 ms"), (3e-6, "3 us"), (5e-8, "50 ns"), (0, "0 ns")]
 )
 def test_times_as_text(seconds, text):
-    assert time_text(seconds) == text
+    assert rows.time_text(seconds) == text
 
 
 def test_formulas_are_valid_python():
@@ -459,7 +457,7 @@ def test_formulas_are_valid_python():
         lambda a, b, c: (a * b) * (a * b) + (a * b), lambda a, b, c: 1 / (1 / (a - b)), lambda a, b, c: (-a) ** 2 / 2,
     ):  # fmt: skip
         space = dict(values)
-        for line in readable([call("add", build(a, b, c), 0.0)], names, ["result"]):
+        for line in readable([expr.call("add", build(a, b, c), 0.0)], names, ["result"]):
             exec(line, {"abs": abs}, space)
         assert space["result"] == pytest.approx(build(**values)), readable([build(a, b, c)], names, ["result"])
     assert readable([a, a], names, ["p", "q"]) == ["p = a", "q = a"]

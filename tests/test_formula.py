@@ -1,5 +1,6 @@
 """The formula layer: simplification keeps values, derivatives are right, programs compute what formulas say."""
 
+import itertools
 import math
 
 import numpy as np
@@ -10,8 +11,7 @@ from hypothesis import strategies as st
 import mxop as mx
 from mxop import nd
 from mxop._core import core
-from mxop._kernels.generate import instructions
-from mxop._kernels.instruction_sets import has_instruction
+from mxop._kernels import generate, instruction_sets
 from mxop.formula import (
     TABLE,
     NeedsValue,
@@ -19,15 +19,14 @@ from mxop.formula import (
     backward,
     compile_program,
     const,
+    expr,
     input_,
     param,
     substitute,
     vjp,
     walk,
 )
-from mxop.formula import functions as F
-from mxop.formula.expr import CALL, raw_call
-from mxop.op import elementwise
+from mxop.op import F, elementwise
 
 # maximum and minimum say what NumPy leaves open: of 0.0 and -0.0, the first operand wins
 NUMPY = {
@@ -52,7 +51,7 @@ def evaluate_all(roots, inputs, params=None):
     """Return the values of formulas, and the largest absolute values on the way, which are finite."""
     values = {}
     for node in walk(roots):
-        if node.kind == CALL:
+        if node.kind == expr.CALL:
             values[node] = NUMPY[node.label](*(values[a] for a in node.args))
         elif node.kind == "input":
             values[node] = inputs[node.label]
@@ -69,7 +68,7 @@ def expressions(names, leaves):
 
     def extend(children):
         return st.one_of(
-            *(st.tuples(*[children] * TABLE[n].arity).map(lambda args, n=n: raw_call(n, args)) for n in names)
+            *(st.tuples(*[children] * TABLE[n].arity).map(lambda args, n=n: expr.raw_call(n, args)) for n in names)
         )
 
     return st.recursive(leaves, extend, max_leaves=12)
@@ -162,7 +161,7 @@ def test_wrong_results_do_not_agree(wrong):
 
 def test_the_largest_instruction_is_taken():
     x, a, b, c = input_(0), param("a"), param("b"), param("c")
-    program = compile_program([x * (a * x + b) + c], 1, lambda name: has_instruction(name, 0))
+    program = compile_program([x * (a * x + b) + c], 1, lambda name: instruction_sets.has_instruction(name, 0))
     assert [s.name for s in program.steps] == ["add(mul(x0,add(mul(s0,x0),s1)),s2)"]
     assert program.steps[0].scalars == ("a", "b", "c")
 
@@ -213,7 +212,7 @@ def test_every_primitive_has_an_instruction_for_floating_point():
     for row in TABLE.values():
         name = f"{row.name}({','.join(f'x{i}' for i in range(row.arity))})"
         for ctype in (0, 1):
-            assert has_instruction(name, ctype), name
+            assert instruction_sets.has_instruction(name, ctype), name
 
 
 def test_branching_on_a_parameter_specialises():
@@ -236,7 +235,7 @@ def test_branching_on_a_parameter_specialises():
 
 def test_every_place_of_a_scalar_in_an_instruction_is_its_own():
     """Loops are made of formulas in which one parameter may stand twice; who finds them has a number for each place."""
-    for name, (_, _, scalars) in instructions().items():
+    for name, (_, _, scalars) in generate.instructions().items():
         assert len(set(scalars)) == len(scalars), name
 
     @elementwise
@@ -246,7 +245,7 @@ def test_every_place_of_a_scalar_in_an_instruction_is_its_own():
 
     try:
         assert nd.formula_two_scalars(nd.array([2]), nd.array([8]), a=0.5, b=0.25).item() == 2
-        assert has_instruction("mul(s0,add(x0,mul(s1,x1)))", 0)
+        assert instruction_sets.has_instruction("mul(s0,add(x0,mul(s1,x1)))", 0)
     finally:
         mx.op.unregister("formula_two_scalars")
 
@@ -255,9 +254,9 @@ def test_every_place_of_a_scalar_in_an_instruction_is_its_own():
 def test_numbers_are_computed_once():
     a, b, x = param("a"), param("b"), input_(0)
     roots = ((x * (1 - a) + (a / b - 2) * (1 - a)) * -(a - b),)
-    program = compile_program(roots, 1, lambda name: has_instruction(name, 0), real=True)
+    program = compile_program(roots, 1, lambda name: instruction_sets.has_instruction(name, 0), real=True)
     assert {str(s) for step in program.steps for s in step.scalars} >= {"sub(1.0, a)"}
-    plain = compile_program(roots, 1, lambda name: has_instruction(name, 0))
+    plain = compile_program(roots, 1, lambda name: instruction_sets.has_instruction(name, 0))
     assert len(plain.steps) > len(program.steps)
 
 
@@ -290,5 +289,39 @@ def test_long_formulas_of_parameters():
     total = param("a")
     for k in range(40):
         total = total * 0.5 + param("b") - k
-    program = compile_program((input_(0) + total,), 1, lambda name: has_instruction(name, 1), real=True)
+    program = compile_program(
+        (input_(0) + total,), 1, lambda name: instruction_sets.has_instruction(name, 1), real=True
+    )
     assert program.steps
+
+
+def test_steps_that_take_values():
+    x, mean, scale, shift = map(input_, range(4))
+    formula = (x - mean) * scale + shift
+
+    def program(formula, n, values, available=lambda name: instruction_sets.has_instruction(name, 0)):
+        return compile_program((formula,), n, available, True, frozenset(values))
+
+    assert len(program(formula, 4, ()).steps) == 2
+    found = program(formula, 4, {1, 2, 3})
+    assert {r for step in found.steps for r in step.srcs} & {1, 2, 3} == set()
+    assert [step.name for step in found.steps] == ["add(mul(s0,sub(x0,s1)),s2)"]
+    assert [str(value) for value in found.steps[0].scalars] == ["in2[...]", "in1[...]", "in3[...]"]
+    assert program(F.exp(x), 2, {1}).values == set()  # nobody reads it
+    both = program(x * (mean + scale), 3, {1, 2})
+    assert [step.name for step in both.steps] == ["mul(s0,x0)"]  # their sum is one scalar
+    assert [str(value) for value in both.steps[0].scalars] == ["(in1[...] + in2[...])"]
+
+
+def test_formulas_without_some_heads_take_no_more_than_the_whole():
+    """What a tape kept for the whole formula is there for each part of it."""
+    x, y = input_(0), input_(1)
+    formulas = [(F.tanh(x), F.tanh(x) * y, F.exp(y)), (F.maximum(x, 0.0), x * x), (F.maximum(x, 0.0), F.maximum(y, x), y),
+                (F.sqrt(x), F.exp(x) + F.sqrt(x), F.log(y)), (F.sin(x), F.cos(x))]  # fmt: skip
+    for roots in formulas:
+        whole = backward(roots, 2)
+        for n in range(1, len(roots)):
+            for absent in itertools.combinations(range(len(roots)), n):
+                part = backward(roots, 2, absent=absent)
+                assert set(part.inputs) <= set(whole.inputs) and set(part.outputs) <= set(whole.outputs)
+                assert set(part.heads) <= set(range(len(roots))) - set(absent)

@@ -5,7 +5,6 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop._kernels import interp
 from mxop.check import check_op
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -37,19 +36,15 @@ def test_rows_of_a_few_elements_begin_anywhere(columns, dtype):
 
 
 @pytest.mark.parametrize("columns", [17, 1000, 3000])
-def test_rows_of_a_table_that_no_cache_holds(columns):
+def test_rows_of_a_table_that_no_cache_holds(columns, tune):
     """They are fetched some rows before they are copied, the last of them, too."""
     rows = 200_000 // columns
     table = np.arange(rows * columns, dtype="float32").reshape(rows, columns)
     indices = np.random.default_rng(columns).integers(0, rows, 300)
-    before = interp.tune()["stream_bytes"]
-    interp.tune(stream_bytes=table.nbytes)
-    try:
-        for many in (1, 2, 300):
-            found = nd.take(array(table), array(indices[:many], "int32")).asnumpy()
-            np.testing.assert_array_equal(found, table[indices[:many]])
-    finally:
-        interp.tune(stream_bytes=before)
+    tune(stream_bytes=table.nbytes)
+    for many in (1, 2, 300):
+        found = nd.take(array(table), array(indices[:many], "int32")).asnumpy()
+        np.testing.assert_array_equal(found, table[indices[:many]])
 
 
 def test_take_refuses_and_writes_nothing():

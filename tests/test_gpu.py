@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 import mxop as mx
 from mxop import autograd, dtypes, nd
 from mxop._core import core
-from mxop._gpu import compiled, run
+from mxop._gpu import compiled
 from mxop.errors import DeviceError, MXNetError, OpTypeError, OpValueError
-from mxop.formula import const, input_
 
 
 def simulated(request):
@@ -265,18 +264,24 @@ def test_a_kernel_is_made_once(gpu, own):
     assert len(compiled._modules) == before + 2
 
 
-def test_fused_formulas(gpu):
-    a, b = both((3, 4), gpu)
-    c, d = both((4,), gpu)
-    x, y = input_(0), input_(1)
-    roots = (x * y + const(2), x - y)
-    results = [[nd.ones((3, 4), ctx=place) for _ in roots] for place in (mx.cpu(), gpu)]
-    core.prepare_formula(roots, [a, c], results[0], [1, 3]).run()
-    run.formula(roots, [b, d], results[1], [1, 3])
-    for on_cpu, on_gpu in zip(*results, strict=True):
+@pytest.mark.parametrize("req", ["write", "add"])
+def test_fused_formulas(gpu, req):
+    x, y = mx.sym.Variable("x"), mx.sym.Variable("y")
+    symbol, found = mx.sym.Group([mx.sym.broadcast_mul(x, y) + 2, mx.sym.broadcast_sub(x, y)]), []
+    given = {"x": both((3, 4), gpu), "y": both((1, 4), gpu)}
+    for k, place in enumerate((mx.cpu(), gpu)):
+        arrays = {name: pair[k] for name, pair in given.items()}
+        grads = {name: nd.ones(a.shape, ctx=place) for name, a in arrays.items()}
+        executor = symbol.bind(place, arrays, grads, req)
+        assert "fused" in [row.kind for row in executor.explain()]
+        outputs = executor.forward(is_train=True)
+        executor.backward([o.copy() for o in outputs])
+        found.append([*outputs, *executor.grad_arrays])
+    for on_cpu, on_gpu in zip(*found, strict=True):
         same(on_gpu, on_cpu)
-    run.formula((x * y,), [b, d], [b], [1])
-    core.prepare_formula((x * y,), [a, c], [a], [1]).run()
+    (a, b), (c, d) = both((3, 4), gpu), both((1, 4), gpu)
+    nd.broadcast_mul(a, c, out=a)
+    nd.broadcast_mul(b, d, out=b)
     same(b, a)
 
 

@@ -10,18 +10,16 @@ import zlib
 
 import numpy as np
 import pytest
+from comparing import into
 from cuda_compilers import CTYPES, find_host, find_nvrtc, host_library, nvrtc_ptx, pointer
 
 import mxop as mx
 from mxop import dtypes
-from mxop._core import core
 from mxop._core.elementwise import values_of
-from mxop._gpu import preamble, reductions, text
-from mxop._gpu.layout import lay
+from mxop._gpu import layout, preamble, reductions, text
 from mxop.errors import DeviceError
-from mxop.formula import walk
+from mxop.formula import input_, walk
 from mxop.op import Elementwise, Reduction, operators
-from mxop.support.distribution import install
 
 FLOATS = (dtypes.FLOAT32, dtypes.FLOAT64, dtypes.FLOAT16)
 WRITE, ADD = text.REQ_WRITE, text.REQ_ADD
@@ -119,7 +117,7 @@ def entries_of(ptx):
 def test_every_elementwise_kernel_compiles(nvrtc):
     kernels = elementwise_kernels()
     assert len(kernels) > 800
-    entries = entries_of(nvrtc_ptx(nvrtc, source_of(kernels), (ARCHITECTURE, *text.OPTIONS)))
+    entries = entries_of(nvrtc_ptx(nvrtc, source_of(kernels), (ARCHITECTURE,)))
     assert len(entries) == len(kernels)
     for i, kernel in enumerate(kernels):
         ptx, names = entries[f"k{i}"], {n.label for n in walk(kernel.roots) if n.kind == "call"}
@@ -136,7 +134,7 @@ def test_every_elementwise_kernel_compiles(nvrtc):
 def test_every_reduction_compiles(nvrtc):
     kernels = reduction_kernels()
     assert len(kernels) >= 9 * len(text.STORAGE)
-    entries = entries_of(nvrtc_ptx(nvrtc, source_of(kernels), (ARCHITECTURE, *text.OPTIONS)))
+    entries = entries_of(nvrtc_ptx(nvrtc, source_of(kernels), (ARCHITECTURE,)))
     assert len(entries) == len(kernels)
 
 
@@ -213,7 +211,7 @@ def test_generated_text_agrees_with_the_cpu(host, dtype):
         )  # whatever other operators there are
         arrays = operands(n, dtype, rng)
         call = attrs.replaced(**dict(zip(kernel.params, values, strict=True))) if kernel.params else attrs
-        expected = core.invoke_req(op.pure, [mx.nd.array(a, dtype=dtype) for a in arrays], call, None, 1)
+        expected = into(op.pure, [mx.nd.array(a, dtype=dtype) for a in arrays], None, attrs=call)
         expected = expected if isinstance(expected, list) else [expected]
         with np.errstate(all="ignore"):
             # two formulas of one value differ by roundings of the largest term, not of their difference
@@ -265,7 +263,7 @@ def test_generated_integer_text_agrees_with_the_cpu(host):
         )  # what the type does not hold is compared in float64, by another kernel
         call = attrs.replaced(**dict.fromkeys(kernel.params, number)) if kernel.params else attrs
         values = values_of(op, call, n, dtypes.code_of(dtype))
-        expected = core.invoke_req(op.pure, [mx.nd.array(a, dtype=dtype) for a in arrays], call, None, 1)
+        expected = into(op.pure, [mx.nd.array(a, dtype=dtype) for a in arrays], None, attrs=call)
         found = host_results(library, f"k{i}", kernel, values, arrays)
         for a, b in zip(found, expected if isinstance(expected, list) else [expected], strict=True):
             np.testing.assert_array_equal(a, b.asnumpy(), err_msg=f"{op.name} {dict(attrs)} {dtype}")
@@ -285,7 +283,7 @@ def test_generated_conversions_agree_with_the_cpu(host):
             a = points.astype(dtypes.numpy_dtype(source))
         b = rng.integers(0, 20, a.size).astype(dtypes.numpy_dtype(target))
         expected = mx.nd.array(b, dtype=b.dtype)
-        core.copy(mx.nd.array(a, dtype=a.dtype), expected, req)
+        into("Cast", [mx.nd.array(a, dtype=a.dtype)], expected, req, dtype=dtypes.NAMES[target])
         getattr(library, f"k{i}")(pointer(a), pointer(b), ctypes.c_longlong(a.size))
         name = f"{dtypes.NAMES[source]} to {dtypes.NAMES[target]}, req {req}"
         found, expected = b, expected.asnumpy()
@@ -306,7 +304,7 @@ def test_generated_float16_text_agrees_with_the_cpu(host):
         call = attrs.replaced(**dict.fromkeys(kernel.params, 1.25)) if kernel.params else attrs
         out = [np.full(400, 2, "float16") for _ in kernel.out_types]
         expected = [mx.nd.array(a, dtype="float16") for a in out]
-        core.invoke_req(op, [mx.nd.array(a, dtype="float16") for a in arrays], call, expected, req)
+        into(op, [mx.nd.array(a, dtype="float16") for a in arrays], expected, req, call)
         getattr(library, f"k{i}")(
             *map(pointer, arrays),
             *[ctypes.c_float(1.25)] * len(kernel.params),
@@ -334,7 +332,7 @@ def test_generated_reductions_agree_with_the_cpu(host):
             out = np.zeros(5, dtypes.numpy_dtype(kernel.out_type))
             count = CTYPES[text.SCALAR[kernel.ctype]](columns)
             getattr(library, f"k{i}")(pointer(a), count, pointer(out), ctypes.c_longlong(5), ctypes.c_longlong(columns))
-            expected = core.invoke_req(op, [mx.nd.array(a, dtype=dtype)], attrs, None, 1).asnumpy()
+            expected = into(op, [mx.nd.array(a, dtype=dtype)], None, attrs=attrs).asnumpy()
             rtol = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-3}.get(dtype, 0)
             np.testing.assert_allclose(
                 out, expected, rtol=rtol, err_msg=f"{op.name} {dict(attrs)} {dtype} of {columns}"
@@ -350,7 +348,7 @@ def test_a_reduction_of_nothing_has_the_value_of_its_identity():
 
 
 def test_missing_integer_form_is_named():
-    kernel = text.ElementwiseText((mx.op.F.exp(mx.formula.input_(0)),), (), (4,), (4,), dtypes.INT32, (WRITE,), "some")
+    kernel = text.ElementwiseText((mx.op.F.exp(input_(0)),), (), (4,), (4,), dtypes.INT32, (WRITE,), "some")
     with pytest.raises(mx.MXNetError, match=r"operator some: primitive exp has no integer form.*int32"):
         _ = kernel.operation
 
@@ -385,7 +383,9 @@ for make in (lambda: mx.nd.zeros((2,), ctx=mx.gpu(0)), lambda: mx.nd.array([1], 
     lines = without_cupy(code).splitlines()
     assert len(lines) == 4
     for line in lines:
-        assert line.startswith("gpu(0) needs CuPy") and install("cuda12") in line and install("cuda13") in line
+        assert (
+            line.startswith("gpu(0) needs CuPy") and "mxop-ndarray[cuda12]" in line and "mxop-ndarray[cuda13]" in line
+        )
 
 
 def test_error_without_a_device_says_so():
@@ -419,7 +419,7 @@ def test_device_error_is_an_mxnet_error():
 @pytest.mark.parametrize("dtype, elements", [("float32", 4), ("float64", 2), ("float16", 8), ("int8", 16)])
 def test_kernels_move_whole_words(nvrtc, dtype, elements):
     code = dtypes.code_of(dtype)
-    x, y = mx.formula.input_(0), mx.formula.input_(1)
+    x, y = input_(0), input_(1)
     compute = dtypes.COMPUTED_AS.get(code, code)
     kernel = text.ElementwiseText((x * y + x,), (), (code, code), (code,), compute, (WRITE,), "some")
     itemsize = np.dtype(dtype).itemsize
@@ -428,16 +428,18 @@ def test_kernels_move_whole_words(nvrtc, dtype, elements):
         ((64, 128), [(128, 1), (0, 1), (128, 1)], True),  # a row is given to all
         ((64, 127), [(127, 1), (0, 1), (127, 1)], False),  # rows end in the middle of a word
     ):
-        layout, _, _ = lay(shape, strides, itemsize, True)
-        assert layout.width == (elements if words else 1)
-        ptx = nvrtc_ptx(nvrtc, kernel.kernel(layout), (ARCHITECTURE, *text.OPTIONS))
+        laid, _, _ = layout.lay(shape, strides, itemsize, True)
+        assert laid.width == (elements if words else 1)
+        ptx = nvrtc_ptx(nvrtc, kernel.kernel(laid), (ARCHITECTURE,))
         wide = "ld.global.v" in ptx and "st.global.v" in ptx
         assert wide is words and ".local" not in ptx, ptx
-    assert lay((1000,), [(1,), (1,), (1,)], itemsize, False)[0].width == 1  # something begins in the middle of a word
+    assert (
+        layout.lay((1000,), [(1,), (1,), (1,)], itemsize, False)[0].width == 1
+    )  # something begins in the middle of a word
 
 
 def test_subnormal_numbers_are_kept(nvrtc):
-    kernel = text.ElementwiseText((mx.formula.input_(0) * 0.5,), (), (0,), (0,), dtypes.FLOAT32, (WRITE,), "half")
-    layout, _, _ = lay((100,), [(1,), (1,)], 4, True)
-    ptx = nvrtc_ptx(nvrtc, kernel.kernel(layout), (ARCHITECTURE, *text.OPTIONS))
+    kernel = text.ElementwiseText((input_(0) * 0.5,), (), (0,), (0,), dtypes.FLOAT32, (WRITE,), "half")
+    laid, _, _ = layout.lay((100,), [(1,), (1,)], 4, True)
+    ptx = nvrtc_ptx(nvrtc, kernel.kernel(laid), (ARCHITECTURE,))
     assert "mul.rn.f32" in ptx and ".ftz" not in ptx

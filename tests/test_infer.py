@@ -9,7 +9,6 @@ import pytest
 import mxop as mx
 from mxop import nd, sym
 from mxop.errors import OpValueError
-from mxop.graph import Graph, Shapes, Types
 from mxop.op import Of, composite, elementwise, kernel, unregister
 
 a, b, c = sym.Variable("a"), sym.Variable("b"), sym.Variable("c")
@@ -242,8 +241,8 @@ def test_solvers_work_on_any_graph():
         return data, data * 2
 
     try:
-        graph = Graph(sym.test_infer_two(a)._entries)
-        shapes, types = Shapes(graph), Types(graph)
+        graph = mx.graph.Graph(sym.test_infer_two(a)._entries)
+        shapes, types = mx.graph.Shapes(graph), mx.graph.Types(graph)
         shapes.set(graph.outputs[1], (3, None))
         types.set(graph.outputs[0], 1)
         shapes.run()

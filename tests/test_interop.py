@@ -12,7 +12,6 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop.ndarray.interop import UFUNCS
 
 DTYPES = ["float16", "float32", "float64", "uint8", "int8", "int32", "int64", "bool"]
 
@@ -71,7 +70,15 @@ def test_other_operands_are_refused(other):
 
 
 # ---- ufuncs ---------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", UFUNCS)
+UFUNCS = """
+absolute add arccos arccosh arcsin arcsinh arctan arctanh cbrt ceil cos cosh deg2rad degrees divide equal exp expm1 fabs floor
+floor_divide greater greater_equal hypot less less_equal log log10 log1p log2 logical_and logical_or logical_xor maximum
+minimum mod multiply negative not_equal power rad2deg radians reciprocal remainder rint sign sin sinh sqrt square subtract tan
+tanh true_divide trunc
+"""
+
+
+@pytest.mark.parametrize("name", UFUNCS.split())
 def test_ufuncs_that_are_operators(name):
     ufunc = getattr(np, name)
     low = 1.1 if name == "arccosh" else 0.1

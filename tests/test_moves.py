@@ -4,29 +4,34 @@ import contextlib
 
 import numpy as np
 import pytest
+from comparing import steps_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mxop as mx
 from mxop import nd
-from mxop._kernels import interp
 
 TYPES = ["float32", "float64", "float16", "uint8", "int32", "int8", "int64", "bool"]
 SIZES = st.sampled_from([1, 2, 3, 4, 5, 8, 16, 17, 33, 70])
 SLICES = st.builds(slice, st.none(), st.none(), st.sampled_from([None, None, None, 2, 3, -1, -2]))
 
 
-@contextlib.contextmanager
-def running(threads, small=True):
-    """Use so many threads, also for arrays that are too small to be worth it, and stores past the caches."""
-    before, sizes = mx.context.set_num_threads(threads), interp.tune()
-    try:
-        if small:
-            interp.tune(parallel_bytes=64, stream_bytes=64)
-        yield
-    finally:
-        mx.context.set_num_threads(before)
-        interp.tune(**sizes)
+@pytest.fixture(scope="module")
+def running(tune):
+    """Return a context of so many threads, also for arrays that are too small to be worth it, and non-temporal stores."""
+
+    @contextlib.contextmanager
+    def context(threads, small=True):
+        before, sizes = mx.context.set_num_threads(threads), tune()
+        try:
+            if small:
+                tune(parallel_bytes=64, stream_bytes=64)
+            yield
+        finally:
+            mx.context.set_num_threads(before)
+            tune(**sizes)
+
+    return context
 
 
 @st.composite
@@ -44,7 +49,7 @@ def array(values):
 
 @given(views(), st.sampled_from([1, 2, 3]), st.booleans())
 @settings(deadline=None, max_examples=150)
-def test_transposed_views_are_copied_and_written(case, threads, small):
+def test_transposed_views_are_copied_and_written(running, case, threads, small):
     values, key, axes = case
     back = tuple(int(i) for i in np.argsort(axes))
     a, wanted = array(values), values[key].transpose(axes)
@@ -59,7 +64,7 @@ def test_transposed_views_are_copied_and_written(case, threads, small):
 
 @given(views(["float32", "float16", "int32", "uint8"]), st.sampled_from(["float32", "float64", "int64"]), st.booleans())
 @settings(deadline=None, max_examples=60)
-def test_transposed_views_are_converted_and_added(case, dtype, small):
+def test_transposed_views_are_converted_and_added(running, case, dtype, small):
     values, key, axes = case
     x = mx.sym.transpose(mx.sym.Variable("x"), axes=axes).astype(dtype)
     total = nd.full(values[key].transpose(axes).shape, 3, dtype=dtype)
@@ -70,9 +75,37 @@ def test_transposed_views_are_converted_and_added(case, dtype, small):
     np.testing.assert_array_equal(total.asnumpy(), values[key].transpose(axes).astype(dtype) + np.asarray(3, dtype))
 
 
+#: A copy's path, and slices and axes that take it.
+PATHS = {
+    "rows": [
+        ((7, 40, 33), np.s_[:, 1:], (1, 0, 2)), ((9, 33, 65), np.s_[::2, :, 3:], (1, 0, 2)),
+        ((3, 20, 700), np.s_[::-1, :, :-1], (1, 0, 2)),
+    ],
+    "transposed blocks": [
+        ((70, 40), np.s_[:, :], (1, 0)), ((33, 65, 17), np.s_[:, :, :], (2, 0, 1)), ((9, 65), np.s_[:, 1:], (1, 0)),
+    ],
+    "strided": [
+        ((70, 40), np.s_[:, ::2], (1, 0)), ((70, 40), np.s_[:, ::-3], (1, 0)), ((9, 33, 65), np.s_[:, :, ::2], (2, 0, 1)),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize(("path", "shape", "key", "axes"), [(p, *case) for p, cases in PATHS.items() for case in cases])
+def test_each_way_to_move(running, path, shape, key, axes, dtype):
+    values = np.arange(np.prod(shape)).astype(dtype).reshape(shape)
+    wanted = values[key].transpose(axes)
+    symbol = mx.sym.transpose(mx.sym.Variable("x"), axes=axes)
+    for threads in (1, 2, 3):
+        with running(threads):
+            executor = symbol.bind(mx.cpu(), {"x": array(values)[key]}, grad_req="null")
+            assert steps_of(executor) == [f"Move, {path}"]
+            np.testing.assert_array_equal(executor.forward()[0].asnumpy(), wanted)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "uint8"])
 @pytest.mark.parametrize("shape", [(1100, 1030), (1031, 997), (3, 70001), (70001, 3), (2, 300, 5, 170)])
-def test_large_transposes(shape, dtype):
+def test_large_transposes(running, shape, dtype):
     values = (np.arange(np.prod(shape)) % 251).astype(dtype).reshape(shape)
     wanted = values.transpose()
     for threads in (1, 2):
@@ -108,7 +141,7 @@ TOLERANCE = {"float16": 2e-3, "float32": 2e-6, "float64": 1e-13}
 
 @given(views(["float32", "float64", "float16", "int32", "uint8", "int8", "int64"]), st.data())
 @settings(deadline=None, max_examples=150)
-def test_reductions_of_any_axes(case, data):
+def test_reductions_of_any_axes(running, case, data):
     values, key, order = case
     a, x = nd.transpose(array(values), axes=order)[key], values.transpose(order)[key]
     axes = tuple(sorted(data.draw(st.sets(st.integers(0, x.ndim - 1), min_size=1))))
@@ -133,7 +166,7 @@ def test_reductions_of_any_axes(case, data):
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
 @pytest.mark.parametrize("shape, axes", [((700, 900), 0), ((700, 900), 1), ((700, 900), (0, 1)), ((90, 7, 800), (0, 2)),
                                          ((50000, 5), 0), ((50000, 5), 1), ((3, 100000), 1), ((30, 40, 500), 1)])  # fmt: skip
-def test_results_have_the_same_bits_with_any_number_of_threads(shape, axes, dtype):
+def test_results_have_the_same_bits_with_any_number_of_threads(running, shape, axes, dtype):
     a = array(np.random.default_rng(0).normal(size=shape).astype(dtype))
     for name in ("sum", "prod", "max", "norm", "mean", "nansum"):
         bits = set()
@@ -182,7 +215,7 @@ def test_lengths_beyond_the_range_of_squares():
 # ---- along an axis ----------------------------------------------------------------------------------------------------------
 @given(views([t for t in TYPES if t != "bool"]), st.data())
 @settings(deadline=None, max_examples=150)
-def test_places_of_extremes_and_running_sums(case, data):
+def test_places_of_extremes_and_running_sums(running, case, data):
     values, key, order = case
     if values.dtype.kind == "f":
         odd = st.tuples(st.integers(0, values.size - 1), st.sampled_from([np.nan, np.inf, -np.inf]))
@@ -203,7 +236,7 @@ def test_places_of_extremes_and_running_sums(case, data):
     "shape, axis", [((300, 700), 1), ((300, 700), 0), ((5, 40000), 1), ((40000, 5), 0), ((7, 90, 300), 1)]
 )
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int8"])
-def test_places_in_large_arrays(shape, axis, dtype):
+def test_places_in_large_arrays(running, shape, axis, dtype):
     x = (np.random.default_rng(1).normal(size=shape) * 40).astype(dtype)
     for threads in (1, 2):
         with running(threads):

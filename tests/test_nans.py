@@ -7,7 +7,7 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd, sym
-from mxop._core.nans import NaNError
+from mxop.nans import NaNError
 from mxop.op import F, elementwise, reduction
 
 X = np.array([[1.0, -4.0], [0.0, 9.0]], "float32")

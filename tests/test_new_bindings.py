@@ -10,9 +10,7 @@ import pytest
 
 import mxop as mx
 from mxop import nd, sym
-from mxop.graph import patterns
-from mxop.graph.patterns import forget
-from mxop.graph.structure import Structure
+from mxop.graph import patterns, structure
 
 RNG = np.random.default_rng(3)
 SIZES = [(3, 4), (5, 7), (4, 4), (1, 6), (6, 1), (15, 33), (16, 33), (17, 33), (64, 256), (65, 257), (9, 9), (128, 129),
@@ -73,17 +71,14 @@ def ran(executor, seed):
 
 def alone(symbol, grad_req, shape):
     """Return what an executor gives that is prepared for its sizes and names alone."""
-    before, Structure._symbolic_sizes = Structure._symbolic_sizes, False
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(structure.Structure, "_symbolic_sizes", False)
         return ran(symbol.simple_bind(mx.cpu(), grad_req, data=shape), sum(shape))
-    finally:
-        Structure._symbolic_sizes = before
 
 
 @pytest.mark.parametrize("grad_req", ["write", "add", "null"])
 @pytest.mark.parametrize("net", NETS)
-def test_any_sizes_and_names_in_turn(net, grad_req):
-    forget()
+def test_any_sizes_and_names_in_turn(net, grad_req, anew):
     for i, shape in enumerate(SIZES):
         symbol = net(sym.Variable("data"), f"n{i}_")
         found = ran(symbol.simple_bind(mx.cpu(), grad_req, data=shape), sum(shape))
@@ -93,8 +88,7 @@ def test_any_sizes_and_names_in_turn(net, grad_req):
 
 
 @pytest.mark.parametrize("net", NETS)
-def test_structures_are_prepared_once(net):
-    forget()
+def test_structures_are_prepared_once(net, anew):
     for i, shape in enumerate([(18, 34), (19, 35), (20, 36), (18, 34), (40, 37)]):
         net(sym.Variable("data"), f"n{i}_").simple_bind(mx.cpu(), data=shape)
     caches = patterns._pattern_caches.values()
@@ -103,8 +97,7 @@ def test_structures_are_prepared_once(net):
 
 
 @pytest.mark.parametrize("net", NETS)
-def test_reshaped_executors_are_what_others_are(net):
-    forget()
+def test_reshaped_executors_are_what_others_are(net, anew):
     symbol = net(sym.Variable("data"), "")
     executor = symbol.simple_bind(mx.cpu(), data=(33, 257))
     for rows in (17, 33, 5, 16):
@@ -113,8 +106,7 @@ def test_reshaped_executors_are_what_others_are(net):
             np.testing.assert_array_equal(a, b)
 
 
-def test_what_differs_is_not_shared():
-    forget()
+def test_what_differs_is_not_shared(anew):
     x = sym.Variable("x")
     ways = [
         x * 0.0,
@@ -176,8 +168,7 @@ def own_operator():
     mx.op.unregister("test_bindings_fails")
 
 
-def test_arrays_that_overlap_or_have_strides():
-    forget()
+def test_arrays_that_overlap_or_have_strides(anew):
     x, w = sym.Variable("x"), sym.Variable("w")
     symbol = sym.sin(x) * w
     for n in (3, 4, 5):
@@ -193,8 +184,7 @@ def test_arrays_that_overlap_or_have_strides():
         np.testing.assert_allclose(memory.asnumpy(), want, rtol=1e-12)
 
 
-def test_nothing_of_an_executor_is_kept():
-    forget()
+def test_nothing_of_an_executor_is_kept(anew):
 
     def bound(rows):
         return normalized(sym.Variable("data"), "n_").simple_bind(mx.cpu(), data=(rows, 4096))

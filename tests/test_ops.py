@@ -6,12 +6,12 @@ import pytest
 import mxop as mx
 from mxop import dtypes, nd
 from mxop.check import cases, check_op, find_record, running
-from mxop.graph.ir import Graph, Node, variable
 from mxop.graph.lowering import lower_training
 from mxop.op import Composite, elementwise, kernel
-from mxop.opdef import registry
 from mxop.records import record
 
+#: How the names of operators begin that reductions are made of.
+PARTS = ("_map_", "_final_", "_combined_", "_second_map_", "_second_")
 #: Made by mx.graph.assign alone, which test_computation.py is about, and by the functions of test_control_flow.py.
 IN_GRAPHS_ONLY = {"_assign_variable", "_cond", "_foreach", "_loop", "_while_loop"}
 OPERATORS = [
@@ -94,17 +94,17 @@ def test_gradient_is_defined_or_declared_zero(name):
 def gradient_graph(case):
     """Return the graph of a call and of its gradients, in which composites and rules are what they call; None without any."""
     types = case.codes("float64")
-    inputs = [variable(f"in{k}") for k in range(len(types))]
+    inputs = [mx.graph.variable(f"in{k}") for k in range(len(types))]
     given = dict(zip(inputs, zip(case.shapes, types, strict=True), strict=True))
     train = bool(case.train or False)
     attrs = case.attrs.training(train)
-    call = Node(case.op, attrs, tuple((v, 0) for v in inputs), "call")
+    call = mx.graph.Node(case.op, attrs, tuple((v, 0) for v in inputs), "call")
     found = case.op.infer_outputs(attrs, list(case.shapes), types)[1]
     heads = [
         (call, k) for k, t in enumerate(found[: case.op.num_visible_outputs(attrs, len(inputs))]) if t in dtypes.FLOATS
     ]
     wanted = [v for k, v in enumerate(inputs) if types[k] in dtypes.FLOATS and k in case.variables]
-    return lower_training(Graph(heads), given, wanted, train).graph if heads and wanted else None
+    return lower_training(mx.graph.Graph(heads), given, wanted, train).graph if heads and wanted else None
 
 
 @pytest.mark.parametrize("name", [n for n in OPERATORS if n not in EXEMPT])
@@ -115,7 +115,7 @@ def test_what_gradients_call_has_a_gradient(name):
         graph = gradient_graph(case)
         called = [node.op for node in graph.nodes if node.op is not None] if graph is not None else []
         assert not running.without_gradient(called)
-        given = [o.name for o in called if not o.is_backward and not o.name.startswith(registry.PARTS)]
+        given = [o.name for o in called if not o.is_backward and not o.name.startswith(PARTS)]
         assert set(given) <= {*OPERATORS, *IN_GRAPHS_ONLY}
 
 
@@ -185,7 +185,7 @@ def test_wrong_gradient_is_found(own):
 @pytest.mark.parametrize(("order", "factor"), [(2, "g * g"), (2, "dropped")])
 def test_wrong_second_gradient_is_found(own, order, factor):
     """The two bugs that MXNet had: the head gradient squared in ``log``'s, or its gradient dropped."""
-    from mxop.opdef import kernel
+    from mxop.op import kernel
 
     @kernel(name="test_ops_second")
     def second(data):

@@ -7,30 +7,26 @@ import pytest
 
 import mxop as mx
 from mxop import nd, sym
-from mxop.graph import Backend, Graph
-from mxop.graph.regions import cycle
 
 a, b, w = sym.Variable("a"), sym.Variable("b"), sym.Variable("w")
 
 
 @pytest.fixture(autouse=True)
 def backends_restored():
-    from mxop.graph.backends import _backends
-
-    before = dict(_backends)
+    before = {*mx.graph.backends()}
     yield
-    _backends.clear()
-    _backends.update(before)
+    for name in {*mx.graph.backends()} - before:
+        mx.graph.unregister_backend(name)
 
 
 def ops(symbol):
-    return [n.op.name for n in Graph(symbol._entries).nodes if n.op is not None]
+    return [n.op.name for n in mx.graph.Graph(symbol._entries).nodes if n.op is not None]
 
 
 def taking(*names, **extra):
     """Register a backend that takes operators by name, and return it; ``ran`` holds what it ran."""
 
-    class Taking(Backend):
+    class Taking(mx.graph.Backend):
         on_cycle = extra.get("on_cycle", "error")
 
         def __init__(self):
@@ -95,7 +91,7 @@ def test_subgraphs_with_several_outputs_and_inputs_of_one():
 
 
 def test_a_function_that_writes_its_outputs():
-    class Doubling(Backend):
+    class Doubling(mx.graph.Backend):
         def select(self, node):
             return node.op_name == "_mul_scalar"
 
@@ -126,11 +122,8 @@ def test_a_cycle_of_two_subgraphs():
     """Each alone is fine; together they need each other."""
     taking(mark=lambda node: {"exp": "one", "cos": "one", "sin": "two", "tan": "two"}.get(node.op_name))
     y = sym.cos(sym.sin(a)) + sym.tan(sym.exp(b))
-    with pytest.raises(mx.MXNetError, match="a cycle"):
+    with pytest.raises(mx.MXNetError, match=r"a cycle: (\w+ \(\w+\) -> ){2,}"):
         y.optimize_for("taking")
-    units = [[n for n in Graph(y._entries).nodes if n.op and n.op.name in g] for g in (("exp", "cos"), ("sin", "tan"))]
-    path = cycle(Graph(y._entries), units)
-    assert path[0] in units[0] + units[1] and len(path) >= 3
 
 
 def test_named_groups_need_not_be_connected():
@@ -142,7 +135,7 @@ def test_named_groups_need_not_be_connected():
 
 
 def test_neighbours_that_are_not_connected():
-    class Apart(Backend):
+    class Apart(mx.graph.Backend):
         def select(self, node):
             return node.kind == "elementwise"
 
@@ -154,7 +147,7 @@ def test_neighbours_that_are_not_connected():
 
 
 def test_accept_looks_at_the_subgraph():
-    class Large(Backend):
+    class Large(mx.graph.Backend):
         def select(self, node, least=2):
             return node.op_name in ("exp", "sin")
 
@@ -171,7 +164,7 @@ def test_accept_looks_at_the_subgraph():
 def test_backends_know_shapes_when_arrays_are_given():
     seen = {}
 
-    class Shapes(Backend):
+    class Shapes(mx.graph.Backend):
         def select(self, node):
             seen[node.op_name] = node.shape, node.dtype
             return False
@@ -197,10 +190,7 @@ def test_composites_gradients_of_any_order_and_autograd():
     x = nd.array([0.5])
     x.attach_grad()
     with mx.autograd.record():
-        op, attrs = part._entries[0][0].op, part._entries[0][0].attrs
-        from mxop._core import dispatch
-
-        found = dispatch.invoke(op, [x], attrs)
+        found = mx.nd.CachedOp(part)(x)
     found.backward()
     np.testing.assert_allclose(x.grad.asnumpy(), np.exp([0.5]), rtol=1e-6)
 
@@ -233,7 +223,7 @@ def test_parts_are_never_merged_or_dropped_while_they_are_read():
 
 
 def test_errors_of_a_backend_arrive():
-    class Failing(Backend):
+    class Failing(mx.graph.Backend):
         def select(self, node):
             return True
 

@@ -9,32 +9,28 @@ from comparing import heads, same_signs
 
 import mxop as mx
 from mxop import nd, sym
-from mxop.graph import Graph, Pass, PeepholePass, location
-from mxop.graph.passes import base
 
 a, b, c = sym.Variable("a"), sym.Variable("b"), sym.Variable("c")
 
 
 @pytest.fixture(autouse=True)
 def table_restored():
-    from mxop.graph.passes import table
-
-    before, switched = list(table._table), dict(table._switched)
-    yield
-    table._table[:] = before
-    table._switched.clear()
-    table._switched.update(switched)
+    before = {p.name for p in mx.graph.list_passes()}
+    with mx.graph.switch_passes():
+        yield
+    for name in {p.name for p in mx.graph.list_passes()} - before:
+        mx.graph.unregister_pass(name)
 
 
 def ops(symbol):
-    return [n.op.name for n in Graph(symbol._entries).nodes if n.op is not None]
+    return [n.op.name for n in mx.graph.Graph(symbol._entries).nodes if n.op is not None]
 
 
 def evaluate(symbol, **arrays):
     return symbol.eval(**{k: nd.array(v) for k, v in arrays.items()})[0].asnumpy()
 
 
-class Doubles(PeepholePass):
+class Doubles(mx.graph.PeepholePass):
     """x + x is 2 x."""
 
     @mx.graph.visit.on("elemwise_add")
@@ -45,10 +41,10 @@ class Doubles(PeepholePass):
 
 # ---- the base class -------------------------------------------------------------------------------------------------
 def test_a_pass_gets_a_graph_and_returns_one():
-    class TakeFirst(Pass):
+    class TakeFirst(mx.graph.Pass):
         def do_pass(self, graph):
             exp = next(n for n in graph.nodes if n.name == "e")
-            return Graph([(exp, 0)])
+            return mx.graph.Graph([(exp, 0)])
 
     y = sym.identity(sym.exp(a, name="e"), name="y")
     assert TakeFirst.name == "take_first"
@@ -59,7 +55,7 @@ def test_a_pass_gets_a_graph_and_returns_one():
 def test_none_means_unchanged():
     seen = []
 
-    class Look(Pass):
+    class Look(mx.graph.Pass):
         def do_pass(self, graph):
             seen.append(len(graph))
 
@@ -67,7 +63,7 @@ def test_none_means_unchanged():
 
 
 def test_a_pass_without_a_body_says_so():
-    class Nothing(Pass):
+    class Nothing(mx.graph.Pass):
         pass
 
     with pytest.raises(mx.MXNetError, match=r"pass 'nothing' failed: NotImplementedError.*neither do_pass"):
@@ -84,7 +80,7 @@ def test_a_visitor_replaces():
 
 
 def test_visit_needs_no_import_and_may_be_named_visit():
-    class Both(PeepholePass):
+    class Both(mx.graph.PeepholePass):
         @visit.on("exp")  # noqa: F821
         def visit(self, node, x):
             self.replace(node, mx.sym.expm1(x) + 1)
@@ -99,7 +95,7 @@ def test_visit_needs_no_import_and_may_be_named_visit():
 def test_dispatch_by_kind_class_operator_and_all():
     seen = []
 
-    class Watch(PeepholePass):
+    class Watch(mx.graph.PeepholePass):
         repeat = False
 
         @mx.graph.visit.on()
@@ -142,7 +138,7 @@ def test_passes_inherit_visitors():
 def test_what_visitors_know_of_a_node():
     found = {}
 
-    class Look(PeepholePass):
+    class Look(mx.graph.PeepholePass):
         @mx.graph.visit.on("broadcast_mul")
         def products(self, node, x, y):
             found.update(x=x, y=y, node=node)
@@ -161,9 +157,11 @@ def test_new_nodes_point_at_the_line_of_the_node_they_replace():
     line = inspect.currentframe().f_lineno + 1
     y = sym.exp(a + a, name="y")
     (node,) = [
-        n for n in Graph(y.optimize([Doubles])._entries).nodes if n.op is not None and n.op.name == "_mul_scalar"
+        n
+        for n in mx.graph.Graph(y.optimize([Doubles])._entries).nodes
+        if n.op is not None and n.op.name == "_mul_scalar"
     ]
-    assert location(node).endswith(f"test_passes.py:{line}")
+    assert mx.graph.location(node).endswith(f"test_passes.py:{line}")
 
 
 def test_passes_do_not_count_the_users_names_on():
@@ -171,21 +169,21 @@ def test_passes_do_not_count_the_users_names_on():
         y = sym.exp(a + a)
         new = y.optimize([Doubles])
         assert sym.exp(a).name == "exp1" and (a * 2).name == "_mulscalar0"
-    assert "ctx_group" not in str([n.strings for n in Graph(new._entries).nodes if n.name.startswith("_plus")])
+    assert "ctx_group" not in str([n.strings for n in mx.graph.Graph(new._entries).nodes if n.name.startswith("_plus")])
 
 
 def test_errors_of_visitors_name_pass_node_and_line():
-    class Broken(PeepholePass):
+    class Broken(mx.graph.PeepholePass):
         @mx.graph.visit.on("exp")
         def visit(self, node, x):
             raise KeyError("oh")
 
-    class Arity(PeepholePass):
+    class Arity(mx.graph.PeepholePass):
         @mx.graph.visit.on("exp")
         def visit(self, node):
             pass
 
-    class Unknown(PeepholePass):
+    class Unknown(mx.graph.PeepholePass):
         @mx.graph.visit.on("exq")
         def visit(self, node, x):
             pass
@@ -205,7 +203,7 @@ def test_errors_of_visitors_name_pass_node_and_line():
 
 
 def replacing(with_, pattern="exp"):
-    class Replacing(PeepholePass):
+    class Replacing(mx.graph.PeepholePass):
         @mx.graph.visit.on(pattern)
         def visit(self, node, *inputs):
             self.replace(node, with_(*inputs))
@@ -243,12 +241,12 @@ def test_several_outputs_are_replaced():
 
 def test_a_pass_that_never_ends_is_stopped():
     Swap = replacing(lambda x, y: y + x, "elemwise_add")
-    with pytest.raises(mx.MXNetError, match=f"still replaces nodes after {base._MAX_SWEEPS} sweeps"):
+    with pytest.raises(mx.MXNetError, match=r"still replaces nodes after \d+ sweeps"):
         (a + b).optimize([Swap])
 
 
 def test_a_pass_may_not_change_the_users_graph():
-    class Vandal(Pass):
+    class Vandal(mx.graph.Pass):
         def do_pass(self, graph):
             node = graph.outputs[0][0]
             node.op = mx.op.get("sin")
@@ -261,33 +259,33 @@ def test_a_pass_may_not_change_the_users_graph():
 
 
 def test_the_verifier_names_the_pass():
-    class Outputs(Pass):
+    class Outputs(mx.graph.Pass):
         def do_pass(self, graph):
-            return Graph([*graph.outputs, *graph.outputs])
+            return mx.graph.Graph([*graph.outputs, *graph.outputs])
 
-    class Shapes(Pass):
+    class Shapes(mx.graph.Pass):
         def do_pass(self, graph):
-            return Graph([graph.outputs[0][0].inputs[0]])
+            return mx.graph.Graph([graph.outputs[0][0].inputs[0]])
 
-    class Variables(Pass):
+    class Variables(mx.graph.Pass):
         def do_pass(self, graph):
-            return Graph(b._entries)
+            return mx.graph.Graph(b._entries)
 
-    class NoGraph(Pass):
+    class NoGraph(mx.graph.Pass):
         def do_pass(self, graph):
             return 3
 
-    class Cycle(Pass):
+    class Cycle(mx.graph.Pass):
         def do_pass(self, graph):
             node = graph.outputs[0][0].replaced()
             node.inputs = ((node, 0),)
-            return Graph([(node, 0)])
+            return mx.graph.Graph([(node, 0)])
 
-    class Foreign(Pass):
+    class Foreign(mx.graph.Pass):
         def do_pass(self, graph):
             node = graph.outputs[0][0].replaced(op="exp")
             node._n_outputs = 1
-            return Graph([(node, 0)])
+            return mx.graph.Graph([(node, 0)])
 
     y = sym.sum(a, axis=0)
     for pass_, message in (
@@ -344,7 +342,7 @@ def test_order():
     with pytest.raises(mx.MXNetError, match="expected a subclass"):
         mx.graph.register_pass(3)
     with pytest.raises(mx.MXNetError, match="'simplify' already"):
-        mx.graph.register_pass(type("Simplify", (Pass,), {"name": "simplify"}))
+        mx.graph.register_pass(type("Simplify", (mx.graph.Pass,), {"name": "simplify"}))
     with pytest.raises(mx.MXNetError, match="no pass 'nothing'"):
         mx.graph.unregister_pass("nothing")
 
@@ -404,7 +402,7 @@ def test_lists_run_in_their_order():
     seen = []
 
     def noting(name):
-        return type(name, (Pass,), {"do_pass": lambda self, graph: seen.append(name)})
+        return type(name, (mx.graph.Pass,), {"do_pass": lambda self, graph: seen.append(name)})
 
     a.optimize([noting("B"), noting("A")()])
     assert seen == ["B", "A"]

@@ -3,8 +3,6 @@
 import pytest
 from processes import run_python
 
-from mxop.opdef import registry
-
 SWISH = """
 from mxop.op import F, elementwise
 
@@ -190,4 +188,4 @@ def test_names_that_cannot_be_reached_are_refused():
             elementwise(lambda x: x, name=name)
         with pytest.raises(mx.MXNetError, match="choose another name"):
             elementwise(lambda x: x, name=name, override=True)
-        assert registry.find(name) is None
+        assert mx.op.find(name) is None

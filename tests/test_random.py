@@ -7,7 +7,6 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop._kernels import instruction_sets, interp
 from mxop.op import F, elementwise, unregister
 
 MASK = 0xFFFFFFFF
@@ -75,28 +74,20 @@ def test_the_reference_gives_the_authors_answers():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int64", "uint8", "int8"])
 @pytest.mark.parametrize("key", [0, -1, 0x123456789ABCDEF])
-def test_numbers_are_those_of_philox(drawn, dtype, key):
-    before = instruction_sets.in_use()
-    try:
-        for name in instruction_sets.available():
-            instruction_sets.use(name)
-            for n in (1, 31, 64, 65, 700):
-                found = nd._internal._test_drawn(nd.zeros((n,), dtype=dtype), key_of(key)).asnumpy()
-                np.testing.assert_array_equal(found, expected(key, n, dtype), err_msg=name)
-    finally:
-        instruction_sets.use(before)
+def test_numbers_are_those_of_philox(drawn, dtype, key, levels):
+    for name in levels:
+        for n in (1, 31, 64, 65, 700):
+            found = nd._internal._test_drawn(nd.zeros((n,), dtype=dtype), key_of(key)).asnumpy()
+            np.testing.assert_array_equal(found, expected(key, n, dtype), err_msg=name)
 
 
-def test_numbers_do_not_depend_on_blocks(drawn):
-    x, before = nd.zeros((70_001,)), 8192
+def test_numbers_do_not_depend_on_blocks(drawn, tune):
+    x = nd.zeros((70_001,))
     whole = drawn(x, key_of(9)).asnumpy()
     np.testing.assert_array_equal(whole[:3000], expected(9, 3000, "float32"))
-    try:
-        for size in (64, 400, 1000):
-            interp.tune(block_bytes=size)
-            np.testing.assert_array_equal(drawn(x, key_of(9)).asnumpy(), whole)
-    finally:
-        interp.tune(block_bytes=before)
+    for size in (64, 400, 1000):
+        tune(block_bytes=size)
+        np.testing.assert_array_equal(drawn(x, key_of(9)).asnumpy(), whole)
 
 
 def test_strided_outputs_get_the_same_numbers(drawn):

@@ -7,7 +7,6 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd, sym
-from mxop._kernels import interp
 from mxop.op import F, reduction, unregister
 
 POSITIVE = {"domain": (0.3, 2.0), "dtypes": "f"}
@@ -350,9 +349,9 @@ def test_records_that_cannot_be_meant():
 @pytest.mark.parametrize(
     ("shape", "axis"), [((2, 3), 1), ((1, 3), 0), ((4, 3), 0), ((2, 3, 4), 1), ((300, 7), 1), ((7, 300), 0)]
 )
-def test_results_that_overlap_what_is_reduced(name, shape, axis, threads):
+def test_results_that_overlap_what_is_reduced(name, shape, axis, threads, tune):
     """Whichever elements they take the place of, these are read first."""
-    interp.tune(parallel_bytes=256)
+    tune(parallel_bytes=256)
     mx.context.set_num_threads(threads)
     values = np.random.default_rng(0).uniform(0.9, 1.1, np.prod(shape))
     function = getattr(nd, name)

@@ -117,12 +117,10 @@ def test_several_axes_of_a_view(shape, axes, dtype):
         assert f(view, axis=axes).asnumpy().tobytes() == f(copy, axis=axes).asnumpy().tobytes(), name
 
 
-def test_instruction_sets_and_threads_give_the_same_bits():
+def test_instruction_sets_and_threads_give_the_same_bits(levels):
     """Each runs in a process of its own: views and copies are compared there, and all results between them."""
-    from mxop._kernels.instruction_sets import available
-
     found = set()
-    for name in available():
+    for name in levels:
         for threads in ("1", "2"):
             run = subprocess.run([sys.executable, ITSELF], env=os.environ | {"MXOP_CPU": name, "OMP_NUM_THREADS": threads},
                                  capture_output=True, text=True, check=True)  # fmt: skip

@@ -116,9 +116,9 @@ def typed(data, *, i: int = 3, f: float = 0.5, b: bool = True, s: str = "x", e: 
 
 @pytest.fixture
 def spec():
-    from mxop.opdef.params import Spec
-
-    return Spec.of("typed", typed)
+    elementwise(typed)
+    yield op.get("typed").spec
+    op.unregister("typed")
 
 
 def test_parameters_parse_values_and_strings(spec):

@@ -9,7 +9,6 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd, sym
-from mxop.graph import planned
 from mxop.records.rnn import rnn as reference
 
 CASES = json.loads(mxnet_rnn.DATA.read_text(encoding="utf-8"))
@@ -216,7 +215,7 @@ def test_operator_by_operator(mode):
     params = {"mode": mode, "state_size": 2, "num_layers": 2, "bidirectional": True, "state_outputs": True}
     arrays = arrays_for((3, 2, 2), **params)
     wanted = gradients(arrays, lambda *a: nd.RNN(*a, **params))
-    with planned(False):
+    with mx.graph.planned(False):
         found = gradients(arrays, lambda *a: nd.RNN(*a, **params))
     for a, b in zip(chain(*found), chain(*wanted), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)

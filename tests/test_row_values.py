@@ -5,9 +5,6 @@ import pytest
 
 import mxop as mx
 from mxop import nd
-from mxop._kernels.instruction_sets import has_instruction
-from mxop.formula import compile_program, input_
-from mxop.formula.expr import call
 
 BINARY = (
     "add",
@@ -106,21 +103,3 @@ def test_what_is_written_over_is_read_first():
     wanted = x.asnumpy() - x.asnumpy()[:, :1]
     nd.broadcast_sub(x, x[:, :1], out=x)
     np.testing.assert_array_equal(x.asnumpy(), wanted)
-
-
-def test_steps_that_take_values():
-    x, mean, scale, shift = map(input_, range(4))
-    formula = call("add", call("mul", call("sub", x, mean), scale), shift)
-
-    def program(formula, n, values, available=lambda name: has_instruction(name, 0)):
-        return compile_program((formula,), n, available, True, frozenset(values))
-
-    assert len(program(formula, 4, ()).steps) == 2
-    found = program(formula, 4, {1, 2, 3})
-    assert {r for step in found.steps for r in step.srcs} & {1, 2, 3} == set()
-    assert [step.name for step in found.steps] == ["add(mul(s0,sub(x0,s1)),s2)"]
-    assert [str(value) for value in found.steps[0].scalars] == ["in2[...]", "in1[...]", "in3[...]"]
-    assert program(call("exp", x), 2, {1}).values == set()  # nobody reads it
-    both = program(call("mul", x, call("add", mean, scale)), 3, {1, 2})
-    assert [step.name for step in both.steps] == ["mul(s0,x0)"]  # their sum is one scalar
-    assert [str(value) for value in both.steps[0].scalars] == ["(in1[...] + in2[...])"]

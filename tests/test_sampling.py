@@ -3,6 +3,7 @@
 import ctypes
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -11,9 +12,7 @@ from scipy import stats
 from test_random import MASK, philox
 
 import mxop as mx
-from mxop import autograd, dtypes, nd
-from mxop._gpu import text
-from mxop._kernels import instruction_sets, interp
+from mxop import autograd, nd
 from mxop.op import F, elementwise, unregister
 
 KEY = 0x123456789ABCDEF
@@ -100,29 +99,23 @@ def test_poisson_numbers_follow_from_key_and_index(drawn, lam):
 
 @pytest.mark.parametrize(("name", "parameters"), [("gamma", SHAPES), ("poisson", MEANS)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_numbers_are_the_same_in_every_vector_and_thread(drawn, name, parameters, dtype):
-    mixed = np.random.default_rng(0).choice(parameters, 70_001)
-    x, sets, threads, block = (
-        nd.array(mixed, dtype=dtype),
-        instruction_sets.in_use(),
-        mx.context.get_num_threads(),
-        8192,
-    )
+def test_numbers_are_the_same_in_every_vector(drawn, name, parameters, dtype, levels):
+    x = nd.array(np.random.default_rng(0).choice(parameters, 70_001), dtype=dtype)
     whole = drawn[name](x, key_of(KEY)).asnumpy()
-    try:
-        for isa in instruction_sets.available():
-            instruction_sets.use(isa)
-            for n in (1, 7, 9, 63, 64, 65, 130):
-                np.testing.assert_allclose(drawn[name](x[:n], key_of(KEY)).asnumpy(), whole[:n], rtol=1e-6, err_msg=isa)
-        instruction_sets.use(sets)
-        for count, size in itertools.product((1, 2), (400, 1000, 8192)):
-            mx.context.set_num_threads(count)
-            interp.tune(block_bytes=size)
-            np.testing.assert_array_equal(drawn[name](x, key_of(KEY)).asnumpy(), whole)
-    finally:
-        instruction_sets.use(sets)
-        mx.context.set_num_threads(threads)
-        interp.tune(block_bytes=block)
+    for isa in levels:
+        for n in (1, 7, 9, 63, 64, 65, 130):
+            np.testing.assert_allclose(drawn[name](x[:n], key_of(KEY)).asnumpy(), whole[:n], rtol=1e-6, err_msg=isa)
+
+
+@pytest.mark.parametrize(("name", "parameters"), [("gamma", SHAPES), ("poisson", MEANS)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_numbers_are_the_same_in_every_block_and_thread(drawn, name, parameters, dtype, tune):
+    x = nd.array(np.random.default_rng(0).choice(parameters, 70_001), dtype=dtype)
+    whole = drawn[name](x, key_of(KEY)).asnumpy()
+    for count, size in itertools.product((1, 2), (400, 1000, 8192)):
+        mx.context.set_num_threads(count)
+        tune(block_bytes=size)
+        np.testing.assert_array_equal(drawn[name](x, key_of(KEY)).asnumpy(), whole)
 
 
 @pytest.mark.parametrize(("name", "parameters"), [("gamma", SHAPES), ("poisson", MEANS)])
@@ -130,12 +123,13 @@ def test_numbers_are_the_same_in_every_vector_and_thread(drawn, name, parameters
 def test_the_cuda_text_draws_the_same_numbers(drawn, name, parameters, dtype):
     if find_host() is None:
         pytest.skip("no C++ compiler")
-    op, code = drawn[name], dtypes.code_of(dtype)
-    kernel = text.of_formula(op.formula(op.parse({}), 2), (code, dtypes.INT64), (code,), code, (1,), name)
-    library = host_library(text.prologue(kernel.standalone("k")) + kernel.standalone("k"))
+    op, types = drawn[name], {"x": dtype, "key": "int64"}
+    symbol = op(mx.sym.Variable("x"), mx.sym.Variable("key"))
+    (row,) = symbol.simple_bind(mx.cpu(), "null", type_dict=types, x=(1000,), key=(1,)).explain()
+    library, function = host_library(row.cuda_source), re.search(r"__global__ void.*? (\w+)\(", row.cuda_source)[1]
     x = np.random.default_rng(1).choice(parameters, 1000).astype(dtype)
     out, key = np.zeros_like(x), np.array([KEY])
-    library.k(pointer(x), pointer(key), pointer(out), ctypes.c_longlong(x.size))
+    getattr(library, function)(pointer(x), pointer(key), pointer(out), ctypes.c_longlong(x.size))
     np.testing.assert_allclose(
         out, op(nd.array(x, dtype=dtype), key_of(KEY)).asnumpy(), rtol=1e-6 if dtype == "float32" else 1e-9
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
+from comparing import path_of
 
 import mxop as mx
-from mxop._kernels import instruction_sets
 
 WIDTHS = (1, 7, 8, 9, 15, 16, 17, 31, 33, 47, 48, 63, 64, 65, 79, 100, 127, 128, 131, 200, 511, 512)
 ROWS = (1, 7, 8, 15, 16, 17, 40)
@@ -20,6 +22,13 @@ def rows_of(rows, width):
 
 def combined(name, x):
     return getattr(mx.nd, name)(mx.nd.array(x), axis=1).asnumpy()
+
+
+@pytest.mark.parametrize("name", COMBINED)
+def test_several_rows_are_combined_at_once(name):
+    symbol = getattr(mx.sym, name)(mx.sym.Variable("x"), axis=1)
+    for shape in itertools.product(ROWS, WIDTHS):
+        assert path_of(symbol, x=shape) == ["ReductionRun, several rows"], shape
 
 
 @pytest.mark.parametrize("name", COMBINED)
@@ -71,19 +80,11 @@ def test_the_first_of_the_best_is_found_wherever_it_is(level, dtype, width):
         np.testing.assert_array_equal(mx.nd.argmin(given, axis=1).asnumpy(), np.argmin(x, 1))
 
 
-def test_all_sets_have_the_same_bits():
-    before = instruction_sets.in_use()
-    try:
-        for name in COMBINED:
-            for width in WIDTHS:
-                x, found = rows_of(40, width), []
-                for each in instruction_sets.available():
-                    instruction_sets.use(each)
-                    found.append(combined(name, x))
-                for other in found[1:]:
-                    np.testing.assert_array_equal(other, found[0])
-    finally:
-        instruction_sets.use(before)
+def test_all_sets_have_the_same_bits(levels):
+    found = [[combined(name, rows_of(40, width)) for name in COMBINED for width in WIDTHS] for _ in levels]
+    for others in zip(*found, strict=True):
+        for other in others[1:]:
+            np.testing.assert_array_equal(other, others[0])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "int32", "int8", "int64", "float16"])

@@ -233,12 +233,9 @@ def test_keys_that_name_every_axis(key, whole):
 
 
 def test_kinds_of_keys():
-    from mxop.ndarray.ndarray import (
-        get_indexing_dispatch_code,
-        get_oshape_of_gather_nd_op,
-        indexing_key_expand_implicit_axes,
-    )
-
+    get_indexing_dispatch_code = mx.nd.ndarray.get_indexing_dispatch_code
+    get_oshape_of_gather_nd_op = mx.nd.ndarray.get_oshape_of_gather_nd_op
+    indexing_key_expand_implicit_axes = mx.nd.ndarray.indexing_key_expand_implicit_axes
     assert indexing_key_expand_implicit_axes((0, True), (3, 4)) == ((0, slice(None)), 1)
     mask = indexing_key_expand_implicit_axes(mx.nd.array([[1, 0], [1, 1]], dtype="bool"), (2, 2))[0]
     assert [m.tolist() for m in mask] == [[0, 1, 1], [0, 0, 1]]

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import mxop as mx
-from mxop.formula import backward, input_
 from mxop.op import F, elementwise
 
 inf, nan = float("inf"), float("nan")
@@ -315,17 +314,3 @@ def test_gradients_of_compiled_functions_without_some_heads(wanted):
             for again in (False, True):
                 for a, b in zip(found(function, heads, again), found(compiled, heads, again), strict=True):
                     np.testing.assert_allclose(a, b, rtol=1e-12)
-
-
-def test_formulas_without_some_heads_take_no_more_than_the_whole():
-    """What a tape kept for the whole formula is there for each part of it."""
-    x, y = input_(0), input_(1)
-    formulas = [(F.tanh(x), F.tanh(x) * y, F.exp(y)), (F.maximum(x, 0.0), x * x), (F.maximum(x, 0.0), F.maximum(y, x), y),
-                (F.sqrt(x), F.exp(x) + F.sqrt(x), F.log(y)), (F.sin(x), F.cos(x))]  # fmt: skip
-    for roots in formulas:
-        whole = backward(roots, 2)
-        for n in range(1, len(roots)):
-            for absent in itertools.combinations(range(len(roots)), n):
-                part = backward(roots, 2, absent=absent)
-                assert set(part.inputs) <= set(whole.inputs) and set(part.outputs) <= set(whole.outputs)
-                assert set(part.heads) <= set(range(len(roots))) - set(absent)

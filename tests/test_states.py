@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from comparing import ADD, into
 
 import mxop as mx
 from mxop import autograd, nd, sym
@@ -137,8 +138,7 @@ def test_only_what_is_returned_is_added():
     w, g, m = arrays((3,), (3,), (3,))
     want, want_m = momentum_of(w.asnumpy(), g.asnumpy(), m.asnumpy(), 0.5, 0.9)
     out = nd.ones((3,))
-    op = mx.op.get("states_momentum")
-    mx._core.core.invoke_req(op, [w, g, m], op.parse({"lr": 0.5, "momentum": 0.9}), [out], 3)
+    into("states_momentum", [w, g, m], [out], ADD, lr=0.5, momentum=0.9)
     np.testing.assert_allclose(out.asnumpy(), 1 + want, rtol=1e-6)
     np.testing.assert_allclose(m.asnumpy(), want_m, rtol=1e-6)
 

@@ -5,19 +5,18 @@ import pytest
 
 import mxop as mx
 from mxop import nd
-from mxop._kernels import interp
 from mxop.op import F, elementwise
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int32", "uint8"])
 @pytest.mark.parametrize("size", [1, 100, 4099, 70001])
-def test_results_past_the_caches(dtype, size):
+def test_results_past_the_caches(dtype, size, tune):
     x, y = (nd.array(np.random.default_rng(k).integers(0, 50, size + 9)).astype(dtype) for k in (0, 1))
     for begin, step in ((0, 1), (1, 1), (8, 1), (0, 2)):
         for function in (nd.elemwise_add, lambda a, b, out: nd.elemwise_mul(nd.exp(a * 0) + b, b, out=out)):
             found = []
             for stream in (1 << 40, 64):
-                interp.tune(stream_bytes=stream)
+                tune(stream_bytes=stream)
                 out = nd.full((size + 9,), 7, dtype=dtype)
                 function(
                     x[begin : size + begin : step], y[begin : size + begin : step], out=out[begin : size + begin : step]
@@ -29,12 +28,12 @@ def test_results_past_the_caches(dtype, size):
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("req", ["write", "add"])
-def test_bound_results_past_the_caches(dtype, req):
+def test_bound_results_past_the_caches(dtype, req, tune):
     v, found = mx.sym.Variable("x"), []
     symbol = mx.sym.cast(mx.sym.tanh(v) * v, dtype="float32" if dtype == "float16" else "float16")
     x = nd.array(np.random.default_rng(0).normal(size=(37, 501))).astype(dtype)
     for stream in (1 << 40, 64):
-        interp.tune(stream_bytes=stream)
+        tune(stream_bytes=stream)
         grad = nd.ones(x.shape, dtype=dtype)
         executor = symbol.bind(mx.cpu(), {"x": x}, {"x": grad}, req)
         (out,) = executor.forward(is_train=True)
@@ -55,9 +54,9 @@ STEPS = {
 @pytest.mark.parametrize("stream", [1 << 40, 64])
 @pytest.mark.parametrize("size", [9, 3001, 70001])
 @pytest.mark.parametrize("op", ONE, ids=lambda op: op.name)
-def test_results_in_the_place_of_an_operand(op, size, stream):
+def test_results_in_the_place_of_an_operand(op, size, stream, tune):
     """Also of loops that look at their operands for what is not ordinary: these must not find results there."""
-    interp.tune(stream_bytes=stream)
+    tune(stream_bytes=stream)
     values = np.random.default_rng(0).normal(size=size) * 3
     values[::7], values[3::11], values[5::13] = 3e6, -np.inf, np.nan
     for dtype in ("float32", "float64", "float16"):
@@ -73,8 +72,8 @@ def test_results_in_the_place_of_an_operand(op, size, stream):
 @pytest.mark.parametrize("stream", [1 << 40, 64])
 @pytest.mark.parametrize("size", [9, 3001, 70001])
 @pytest.mark.parametrize("name", STEPS)
-def test_steps_in_the_place_of_weights(name, size, stream):
-    interp.tune(stream_bytes=stream)
+def test_steps_in_the_place_of_weights(name, size, stream, tune):
+    tune(stream_bytes=stream)
     function = getattr(nd, name)
     n_inputs = len(mx.op.get(name).arguments)
     arrays = [nd.array(np.abs(np.random.default_rng(k).normal(size=size)) + 0.1) for k in range(n_inputs)]

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from test_strips import FORMULAS, STEPS, TOLERANCE, built, close, values
 
 import mxop as mx
-from mxop._kernels import interp
 
 S = mx.sym
 LAYER_NORM, RMS_NORM, *_, SUM_OF_PRODUCT = FORMULAS
@@ -168,8 +167,8 @@ def test_means_of_columns_and_what_is_made_of_them_move_the_data_alone():
 
 @pytest.mark.parametrize("threads", [2, 3, 5])
 @pytest.mark.parametrize("shape", [(100, 1000), (2000, 100), (17, 70)])
-def test_threads_change_no_bit_of_a_sum_over_rows(shape, threads):
-    interp.tune(parallel_bytes=4096)
+def test_threads_change_no_bit_of_a_sum_over_rows(shape, threads, tune):
+    tune(parallel_bytes=4096)
     arrays, symbol, found = values(shape), built(LAYER_NORM), []
     for n in (1, threads):
         mx.context.set_num_threads(n)

@@ -221,9 +221,9 @@ def test_quotients_of_64_bits_are_exact(name):
 
 
 @pytest.mark.skipif("MXOP_CPU" in os.environ, reason="this is the process of one set")
-@pytest.mark.parametrize("level", [n for n in instruction_sets.available() if n != instruction_sets.in_use()])
-def test_all_this_holds_in_other_sets(level):
+def test_all_this_holds_in_other_sets(levels):
     """In a process of its own, since programs keep the loops that they found."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
-    done = subprocess.run(command, env=os.environ | {"MXOP_CPU": level}, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:]
+    for level in [*levels][1:]:  # the best is in use
+        done = subprocess.run(command, env=os.environ | {"MXOP_CPU": level}, capture_output=True, text=True)
+        assert done.returncode == 0, level + done.stdout[-3000:]

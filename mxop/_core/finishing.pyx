@@ -35,7 +35,7 @@ cdef inline bint meet(const char* a, const Extent* of_a, const char* b, const Ex
 cdef class Finishing(WorkCall):
     """Compiled work, and a formula of its result."""
 
-    cdef ProgramCall formula
+    cdef readonly ProgramCall formula
     cdef Finish finish
     cdef Extent of_work[MOST_ARRAYS]
     cdef Extent of_formula[MOST_PLACES]

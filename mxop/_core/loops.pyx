@@ -33,7 +33,8 @@ cdef class Body:
         How many placeholders are given at each run; `buffers`, shapes and types, follow them.
     """
 
-    cdef list calls, buffers
+    cdef readonly list calls
+    cdef list buffers
     cdef Places places
     cdef char** at
     cdef Py_ssize_t n_given
@@ -83,11 +84,12 @@ cdef class Loop(Call):
         Whether the last slice comes first.
     """
 
-    cdef Body body, condition
+    cdef readonly Body body
+    cdef Body condition
     cdef list inputs, outputs, reqs, ready, work
     cdef bint copies_in, copies_out, limited, reverse
     cdef Py_ssize_t n_data, n_states, n_free, n_in, n_stacked, n_sums, steps
-    cdef list keeping               # compiled work of which an operand is the same for all steps
+    cdef readonly list keeping      # compiled work of which an operand is the same for all steps
     cdef list pairs                 # for each state two places, if there may be several steps
     cdef Py_ssize_t* strides        # of what the body is given: by how much a slice lies behind the one before
 

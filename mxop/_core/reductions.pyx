@@ -6,7 +6,7 @@ from mxop._kernels.instruction_sets cimport itemsize_of
 from mxop._kernels.operands cimport REQ_INPLACE, REQ_WRITE, Operand
 from mxop._kernels.interp cimport Program
 from mxop._kernels.memory cimport Block, block_new, block_release
-from mxop._kernels.reduce cimport Reduced, add_axis, reduce
+from mxop._kernels.reduce cimport Reduced, add_axis, reduce, way_of
 
 from mxop._kernels.instruction_sets import has_instruction
 from mxop._kernels.reduce import CODES
@@ -71,6 +71,11 @@ def forget():
 
 cdef class ReductionRun(Call):
     """A reduction of one array into another."""
+
+    @property
+    def way(self):
+        """How elements are combined."""
+        return way_of(self.map_, self.call.combine, &self.reduced) if self.source.size else "nothing"
 
     cdef int execute(self) except -1:
         cdef Program map_ = self.map_, final = self.final

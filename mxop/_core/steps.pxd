@@ -15,7 +15,8 @@ cdef class Move(Call):
 
 # Compiled work on fixed arrays; what it makes ready once is used while `kept` is there.
 cdef class WorkCall(Call):
-    cdef Work work, kept
+    cdef readonly Work work
+    cdef Work kept
     cdef list arrays
     cdef object refuse
     cdef char* data[MOST_ARRAYS]

@@ -12,7 +12,7 @@ from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport copy_program
 from mxop._kernels.operands cimport REQ_ADD, REQ_WRITE
 from mxop._kernels.team cimport most_threads
-from mxop._kernels.moves cimport move
+from mxop._kernels.moves cimport move, way_of
 from mxop._kernels.work cimport Work
 
 import numpy as np
@@ -25,6 +25,11 @@ from mxop.opdef.above import ask
 
 cdef class Move(Call):
     """A copy of elements that lie elsewhere: transposed, sliced, broadcast."""
+
+    @property
+    def way(self):
+        """How elements are moved, unless they are few."""
+        return way_of(self.result.size, &self.operands[0], &self.operands[1])
 
     cdef int execute(self) except -1:
         write_pointer(self.result)

@@ -327,12 +327,6 @@ def stats():
     return {"in_use": _in_use, "cached": _cached, "peak": _peak, "limit": _limit, "hits": _hits, "misses": _misses}
 
 
-def reset_peak():
-    """Start a new measurement of the peak."""
-    global _peak
-    _peak = _in_use
-
-
 def set_elsewhere(bint elsewhere):
     """Say whether arrays that this thread makes lie elsewhere, unless a device is named."""
     global mx_elsewhere

@@ -320,3 +320,14 @@ cdef int move(Py_ssize_t n, Operand* source, Operand* target, Program convert) e
     finally:
         block_release(memory)
     return 0
+
+
+cdef str way_of(Py_ssize_t n, const Operand* source, const Operand* target):
+    """Return how :func:`move` moves more than a few elements: by rows, by transposed blocks, strided, or by the program."""
+    cdef Plan plan
+    if n == 0 or source.dtype != target.dtype or target.req not in (REQ_WRITE, REQ_INPLACE) or not merged(source, target, n, &plan):
+        return "program"
+    in_order(&plan)
+    widened(&plan)
+    choose(&plan)
+    return "rows" if plan.way == MX_ROWS else "transposed blocks" if plan.way == MX_BLOCKS else "strided"

@@ -27,3 +27,4 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
                       Ahead* ahead) noexcept nogil
 cdef void add_axis(Reduced* source, bint reduced, bint apart, Py_ssize_t length, Py_ssize_t stride) noexcept nogil
 cdef int reduce(Program map_, int combine, const Reduced* source, const Value* params, char* results) except -1
+cdef str way_of(Program map_, int combine, const Reduced* source)

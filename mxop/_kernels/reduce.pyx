@@ -188,13 +188,18 @@ cdef void rows_task(Program map_, const Job* job, Py_ssize_t first, Py_ssize_t l
     """Compute results ``first`` to ``last``."""
     cdef Total totals[TOGETHER]
     cdef Py_ssize_t k = first
-    cdef bint whole = job.run == job.n_reduced
-    if job.direct and ((whole and job.reduced.contiguous) or (job.run < LONG_RUN and (whole or job.combine != COMBINE_HYPOT))):
+    if several_rows(job):
         while k < last:
             k += rows_beside(map_, job, k, last, scratch, &totals[k - first])
     for k in range(k, last):
         row_part(map_, job, k, scratch, 0, job.n_reduced, &totals[k - first])
     store_totals(job.results, job.ctype, first, totals, last - first)
+
+
+cdef inline bint several_rows(const Job* job) noexcept nogil:
+    """Return whether rows are combined several at a time: dense ones, and short ones."""
+    cdef bint whole = job.run == job.n_reduced
+    return job.direct and ((whole and job.reduced.contiguous) or (job.run < LONG_RUN and (whole or job.combine != COMBINE_HYPOT)))
 
 
 cdef Py_ssize_t rows_beside(Program map_, const Job* job, Py_ssize_t first, Py_ssize_t last, char* scratch, Total* totals) noexcept nogil:
@@ -269,6 +274,11 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
 
 
 # ---- columns: neighbours in memory belong to different results ------------------------------------------------------------
+cdef inline bint is_narrow(const Job* job, Py_ssize_t rows) noexcept nogil:
+    """Return whether columns are so few, and so many rows long, that several rows are added at a time."""
+    return job.inner < NARROW and rows >= 8 * (2 * NARROW // job.inner)
+
+
 cdef void gather(Program map_, const Job* job, Operand* operand, const char* data, Py_ssize_t start, Py_ssize_t rows,
                  Py_ssize_t step, Py_ssize_t width, char* scratch, Total* totals) noexcept nogil:
     """Combine rows of values with the accumulators of their columns; narrow ones with those of several rows, joined at the end.
@@ -279,7 +289,7 @@ cdef void gather(Program map_, const Job* job, Operand* operand, const char* dat
     cdef Total nothing = identity(job.combine, job.ctype)
     cdef Py_ssize_t size = itemsize_of(job.vtype), several = 1, at = 0, stop = 0, many, k
     cdef const char* values
-    if width < NARROW and width == job.inner and rows >= 8 * (2 * NARROW // width):
+    if width == job.inner and is_narrow(job, rows):
         several = 2 * NARROW // width
         stop = rows - rows % several
         for k in range(several * width):
@@ -498,3 +508,13 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
         join_parts(&job)
     block_release(memory)
     return 0
+
+
+cdef str way_of(Program map_, int combine, const Reduced* source):
+    """Return how :func:`reduce` combines an array that is not empty."""
+    cdef Job job
+    describe(&job, map_, combine, source, NULL, NULL)
+    divide(&job, 1)
+    if job.columns:
+        return "narrow columns" if is_narrow(&job, min(job.run, job.per_chunk)) else "columns in place" if job.side_by_side else "columns"
+    return "parts of rows" if job.chunks > 1 else "several rows" if several_rows(&job) else "rows"

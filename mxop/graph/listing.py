@@ -141,6 +141,17 @@ def program_of(node: Node, call: Any, known: Known) -> str | None:
     return None
 
 
+def steps_of(call: Any, kept: Any = ()) -> list[str]:
+    """Return what a prepared call runs on the CPU, in order, as :attr:`Row.steps` says it."""
+    if hasattr(call, "keeping"):
+        return ["Loop", *steps_of(call.body, call.keeping)]
+    if hasattr(call, "calls"):
+        return [name for part in call.calls for name in steps_of(part, kept)]
+    words = [type(getattr(call, "work", call)).__name__, getattr(call, "way", None)]
+    words += ["packed once" if call in kept else None, "epilogue" if hasattr(call, "formula") else None]
+    return [", ".join(filter(None, words))]
+
+
 def _listing(formula: Formula, n_inputs: int, compute: int) -> str:
     try:
         return str(compile_program(formula.roots, n_inputs, lambda name: has_instruction(name, compute)))

@@ -9,7 +9,7 @@ from ..context import Context
 from .bandwidth import copy_bandwidth
 from .infer import Known
 from .ir import Node
-from .listing import cuda_of, program_of
+from .listing import cuda_of, program_of, steps_of
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,16 @@ class Row:
         return program_of(self._node, self._call, self._known)  # type: ignore[arg-type]
 
     @property
+    def steps(self) -> list[str]:
+        """What the call runs on the CPU, in order: names of compiled kernels, and the path that they take.
+
+        ``Product`` is a GEMM, ``FewFilters`` a direct convolution, ``Move`` a copy (by rows, by transposed blocks, strided).
+        With ``epilogue``, the row's formula is computed of each tile of the result of an earlier row, whose work it then has.
+        A ``Loop`` is followed by the steps of its body; ``packed once`` marks a matrix that all of its steps multiply by.
+        """
+        return steps_of(self._call)
+
+    @property
     def cuda_source(self) -> str | None:
         """The CUDA source of the call; None for an operator that CuPy's routines compute."""
         return None if self._node is None else cuda_of(self._node, self._known, self._reqs)  # type: ignore[arg-type]
@@ -108,7 +118,7 @@ class Row:
         """Return the row as plain data."""
         names = (
             "step", "phase", "kind", "operator", "members", "formula", "nbytes", "seconds", "measured", "ratio", "made_at",
-            "source",
+            "source", "steps",
         )  # fmt: skip
         values = {
             side: [vars(v) | {"shape": list(v.shape)} for v in getattr(self, side)] for side in ("inputs", "outputs")
