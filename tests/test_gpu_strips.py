@@ -77,7 +77,9 @@ def test_a_composite_is_one_kernel(gpu):
     """A softmax on an array of a GPU is a plan, and that is one strip."""
     x = nd.array(np.random.default_rng(0).normal(size=(31, 40)), ctx=gpu)
     nd.softmax(x)
-    (plan,) = [p for p in plans.kept() if p.device.number == 0 and p.described()[0] == "softmax" and p.specs[0][0] == (31, 40)]
+    (plan,) = [
+        p for p in plans.kept() if p.device.number == 0 and p.described()[0] == "softmax" and p.specs[0][0] == (31, 40)
+    ]
     assert [type(node.op).__name__ for node in plan.pattern.graph.nodes if node.op is not None] == ["Strip"]
 
 
