@@ -84,6 +84,7 @@ cdef Device HOST
 
 cdef Array new_array()
 cdef Array over(Block* block, int ndim, const Py_ssize_t* shape, int dtype)
+cdef Array in_c_order(int ndim, const Py_ssize_t* shape, int dtype)
 cdef Array alloc(int ndim, const Py_ssize_t* shape, int dtype)
 cdef Array alloc_like(Array like)
 cdef Array new_like(Array like, Array beside)

@@ -191,11 +191,27 @@ def set_array_type(type cls):
 cdef Array over(Block* block, int ndim, const Py_ssize_t* shape, int dtype):
     """Return a C-order array over a block; over a new one, with whatever was there before, where none is given."""
     cdef Array a
-    cdef Py_ssize_t step = itemsize_of(dtype), size = 1
-    cdef int i
     if block != NULL:
         block_retain(block)  # before an object is made: that may begin a collection of garbage, which has the block
-    a = new_array()
+    a = in_c_order(ndim, shape, dtype)
+    a.block = block
+    if block == NULL:
+        a.block = block_new(a.size * itemsize_of(dtype))
+        if mx_making != NULL:
+            mark_made(a.block)
+        if not is_float(dtype):
+            fill_fresh(a.block, FRESH_INTEGER)
+    elif a.size * itemsize_of(dtype) > block.nbytes:
+        raise_beyond(a, block)
+    a.data = a.block.data
+    return a
+
+
+cdef Array in_c_order(int ndim, const Py_ssize_t* shape, int dtype):
+    """Return an array without memory."""
+    cdef Array a = new_array()
+    cdef Py_ssize_t step = itemsize_of(dtype), size = 1
+    cdef int i
     a.set_dims(ndim)
     for i in range(ndim - 1, -1, -1):
         a.shape_[i] = shape[i]
@@ -208,16 +224,6 @@ cdef Array over(Block* block, int ndim, const Py_ssize_t* shape, int dtype):
     a.dtype = dtype
     a.size = size
     a.contiguous = True
-    a.block = block
-    if block == NULL:
-        a.block = block_new(size * itemsize_of(dtype))
-        if mx_making != NULL:
-            mark_made(a.block)
-        if not is_float(dtype):
-            fill_fresh(a.block, FRESH_INTEGER)
-    elif size * itemsize_of(dtype) > block.nbytes:
-        raise_beyond(a, block)
-    a.data = a.block.data
     return a
 
 

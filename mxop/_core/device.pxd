@@ -1,8 +1,9 @@
 # What differs between the CPU and a GPU.
 cdef class Device:
-    cdef readonly int code, number
-    cdef readonly str name
-    cdef readonly size_t word
+    cdef readonly int code          # MXNet's and DLPack's number of the kind
+    cdef readonly str name          # "CPU" or "GPU"
+    cdef readonly int number        # of the GPU; -1 for the CPU
+    cdef readonly size_t word       # bytes; prepared calls rely on addresses that are multiples of it
     cdef object zero                # an array of one zero, once somebody needs it
     cpdef object empty(self, tuple shape, int dtype)
     cdef object make(self, int ndim, const Py_ssize_t* shape, int dtype)

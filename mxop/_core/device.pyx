@@ -27,18 +27,7 @@ cpdef Device device_of(int number):
 
 
 cdef class Device:
-    """Where arrays lie, and what computes there.  Arguments and results are arrays of this device unless said otherwise.
-
-    Parameters
-    ----------
-    code : int
-        MXNet's and DLPack's number of the kind.
-    name : {'CPU', 'GPU'}
-    number : int
-        Of the GPU; -1 for the CPU.
-    word : int
-        Prepared calls rely on addresses that are multiples of it.
-    """
+    """Where arrays lie, and what computes there.  Arguments and results are arrays of this device unless said otherwise."""
 
     def __init__(self, int code, str name, int number, size_t word):
         self.code, self.name, self.number, self.word = code, name, number, word

@@ -4,11 +4,10 @@ from cpython.object cimport PyObject
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from mxop._core.array cimport Array, adopt, new_array, read_pointer, template
+from mxop._core.array cimport Array, adopt, in_c_order, read_pointer, template
 from mxop._core.call cimport Call, Places
 from mxop._core.device cimport Device
 from mxop._kernels.codes cimport BFLOAT16
-from mxop._kernels.instruction_sets cimport itemsize_of
 from mxop._kernels.operands cimport MAX_DIMS
 
 import numpy as np
@@ -18,7 +17,6 @@ from mxop.support.memo import keep
 
 cdef enum:
     MOST = 8        # inputs of calls that are known again
-    WORD = 16       # bytes
 
 
 cdef int _forgotten = 0
@@ -40,46 +38,35 @@ cdef class Launch:
         Such results as it has.
     """
 
-    cdef object function, blocks, threads, number, current, using, make
+    cdef object function, blocks, threads, number, current, using
     cdef tuple numbers
-    cdef list results, made
+    cdef list results
     cdef Device device
 
     def __init__(self, plan, list results):
         cdef Array a
         self.function, self.blocks, self.threads = plan.function, plan.blocks, plan.threads
         self.number, self.numbers = plan.number, plan.numbers
-        self.current, self.using, self.make = plan.device
-        self.made = [((<Array>a).shape_tuple(), dtypes.numpy_dtype((<Array>a).dtype)) for a in results]
+        self.current, self.using, _ = plan.device
         self.results = [template((<Array>a).shape_tuple(), (<Array>a).dtype) for a in results]
         self.device = (<Array>results[0]).device
 
     cdef list run(self, PyObject** inputs, int n, list values):
         cdef list arrays = [<size_t>read_pointer(<Array>inputs[k]) for k in range(n)], results = []
-        cdef Array like
-        cdef Py_ssize_t k
+        cdef Array like, made
         arrays.extend([self.number(v) for v in values])
-        for k in range(len(self.made)):
-            shape, dtype = <tuple>self.made[k]
-            made = self.make(shape, dtype)
-            arrays.append(made)
-            like = <Array>self.results[k]
-            results.append(over_gpu(like.ndim, like.shape_, like.dtype, made, self.device))
+        for like in self.results:
+            made = <Array>self.device.make(like.ndim, like.shape_, like.dtype)
+            arrays.append(<size_t>made.data)
+            results.append(made)
         self.function(self.blocks, self.threads, (*arrays, *self.numbers))
         return results
 
 
 cdef Array over_gpu(int ndim, const Py_ssize_t* shape, int dtype, object memory, Device device):
     """Return an array in C order over one of CuPy."""
-    cdef Array a = new_array()
-    cdef Py_ssize_t step = itemsize_of(dtype)
-    cdef int i
-    a.set_dims(ndim)
-    a.dtype, a.size, a.contiguous, a.device, a.device_id, a.seen = dtype, 1, True, device, device.number, memory
-    for i in range(ndim - 1, -1, -1):
-        a.shape_[i], a.strides_[i] = shape[i], step
-        step *= max(shape[i], <Py_ssize_t>1)
-        a.size *= shape[i]
+    cdef Array a = in_c_order(ndim, shape, dtype)
+    a.device, a.device_id, a.seen = device, device.number, memory
     adopt(a, <char*><size_t>memory.data.ptr, memory)
     return a
 

@@ -195,21 +195,6 @@ def prepare_sized(op, attrs, list inputs, list outputs, list reqs, list sized):
     return call
 
 
-cdef class GpuFormulaCall(Call):
-    """A fused formula on GPU arrays, some of which overlap."""
-
-    cdef object roots
-    cdef list inputs, outputs, reqs
-
-    def __init__(self, tuple roots, list inputs, list outputs, list reqs):
-        self.roots, self.inputs, self.outputs, self.reqs = roots, inputs, outputs, reqs
-
-    cdef int execute(self) except -1:
-        from mxop._gpu import run as gpu_run
-        gpu_run.formula(self.roots, self.inputs, self.outputs, self.reqs)
-        return 0
-
-
 cdef dict _programs = {}
 
 

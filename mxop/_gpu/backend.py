@@ -11,6 +11,7 @@ import numpy as np
 
 from .._core import core, prepare, transfer
 from .._core.launched import Launching
+from ..opdef import Formula
 from ..opdef.kernel import Way
 from ..support import dtypes
 from ..support.errors import DeviceError
@@ -57,7 +58,8 @@ class Gpu(Launching):
         return core.from_gpu(memory, self.number)
 
     def to_host(self, array: Any) -> Any:
-        return core.from_numpy(device.to_numpy(array._memory), False)
+        with device.using(self.number):
+            return core.from_numpy(array._memory.get(), False)
 
     def copy(self, source: Any, target: Any, req: int) -> None:
         same = transfer.same_layout(source, target)
@@ -98,14 +100,13 @@ class Gpu(Launching):
 
     def formula(self, roots: tuple, inputs: list, outputs: list, reqs: list[int], numbers: dict[str, float]) -> Any:
         roots = prepare.with_constants(roots, numbers) if numbers else roots
-        made = run.prepared_formula("fused", run.Formula(roots, ()), (), inputs, outputs, reqs)
-        return prepare.GpuFormulaCall(roots, inputs, outputs, reqs) if made is None else made
+        return run.prepared_formula("fused", Formula(roots, ()), (), inputs, outputs, reqs)
 
     def reduction(self, op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: Any, req: int) -> Any:
         return run.prepared_reduction(op, attrs, source, axes, result, req)
 
     def move(self, source: Any, target: Any, req: int) -> Any:
-        return run.prepared_copy(source, target, req)
+        return run.prepared([launch.copied(source._memory, target._memory, req)], [target], [target], [req])
 
     def row_kernel(self, rows: int, locals_: Sequence[Any], stages: Sequence[Any], arrays: Sequence[Any], turned: bool,
                    numbers: dict[str, float]) -> Any:  # fmt: skip

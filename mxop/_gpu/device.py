@@ -114,17 +114,12 @@ def synchronize(device_id: int | None = None) -> None:
 
 
 # ---- making arrays ---------------------------------------------------------------------------------------------------
-def type_of(code: int) -> np.dtype:
-    """Return the type of a CuPy array's elements."""
-    return dtypes.numpy_dtype(code)
-
-
 def allocate(shape: tuple[int, ...], code: int, device_id: int) -> Any:
     """Return a new CuPy array in C order whose elements are not set."""
     xp = require(device_id)
     with using(device_id):
         try:
-            return xp.empty(tuple(shape), type_of(code))
+            return xp.empty(tuple(shape), dtypes.numpy_dtype(code))
         except (KeyError, TypeError, ValueError) as problem:
             if code != dtypes.BFLOAT16:
                 raise
@@ -138,16 +133,3 @@ def uploaded(host: np.ndarray, device_id: int) -> Any:
         with using(device_id):
             result.set(np.asarray(host, order="C"))
     return result
-
-
-def to_numpy(array: Any) -> np.ndarray:
-    """Return a copy of a CuPy array as a NumPy array."""
-    with using(id_of(array)):
-        return array.get()
-
-
-def wrap(array: Any) -> Any:
-    """Return the NDArray over a CuPy array."""
-    from .._core import core
-
-    return core.from_gpu(array, id_of(array))

@@ -46,7 +46,7 @@ def _evaluate(name: str, formula: Formula, values: Sequence[float], inputs: Sequ
     now = [req if a is b else REQ_WRITE for a, b, req in zip(work, outputs, reqs, strict=True)]
     arrays, targets = [a._memory for a in inputs], [a._memory for a in work]
     found = launch.formula(formula.roots, formula.params, values, arrays, targets, compute, now, name)
-    plan = launch.run(found, device.id_of(targets[0]))
+    plan = launch.run(found, work[0]._device.number)
     results.deliver(work, outputs, list(reqs))
     return plan
 
@@ -54,18 +54,9 @@ def _evaluate(name: str, formula: Formula, values: Sequence[float], inputs: Sequ
 def elementwise(
     call: Any, inputs: list[Any], values: list[float], out: Any, req: int
 ) -> tuple[list[Any], launch.Plan | None]:
-    """Run an elementwise operator; return its results, and what was launched.
+    """Run an elementwise operator (an ElementwiseCall); return its results, and what was launched.
 
-    Parameters
-    ----------
-    call : ElementwiseCall
-        The operator, its parameters and its formula.
-    inputs : list of NDArray
-    values : list of (float or int)
-        Numeric parameters, in the order of the formula, as data of this type take them.
-    out : NDArray, list of NDArray or None
-    req : int
-        Request for the given outputs.
+    `values` are the numeric parameters in the order of the formula; `req` is the request for the outputs that are given.
     """
     op, formula = call.op, call.formula
     types = [a.dtype_code for a in inputs]
@@ -82,45 +73,26 @@ def elementwise(
     return outputs, _evaluate(op.name, formula, values, inputs, outputs, reqs, compute)
 
 
-def formula(roots: Sequence[Any], inputs: Sequence[Any], outputs: Sequence[Any], reqs: Sequence[int]) -> None:
-    """Run a fused group: formulas over ``input_(0)`` and on, without parameters, into outputs of one shape.
-
-    Parameters
-    ----------
-    roots : sequence of Expr
-    inputs, outputs : sequence of NDArray
-        Inputs broadcast to the outputs' shape.
-    reqs : sequence of int
-        Request of each output.
-    """
-    made = Formula(tuple(roots), ())
-    compute = made.compute_type(outputs[0].dtype_code)  # that of all inputs, but for keys
-    _evaluate("fused", made, (), inputs, list(outputs), reqs, compute)
-
-
 # ---- prepared calls -----------------------------------------------------------------------------------------------------
-def _all_ready(found: Sequence[launch.Ready | None], place: int) -> Any:
-    """Return the prepared call of kernels, one after the other."""
-    calls = [LaunchCall(*f, place) for f in found if f is not None]
+def prepared(
+    found: Sequence[launch.Ready | None], work: Sequence[Any], outputs: Sequence[Any], reqs: Sequence[int]
+) -> Any:
+    """Return the prepared call of kernels that write `work`, and of the copies that bring temporaries to the outputs."""
+    copies = [launch.copied(a._memory, b._memory, r) for a, b, r in zip(work, outputs, reqs, strict=True) if a is not b]
+    calls = [LaunchCall(*f, outputs[0]._device.number) for f in (*found, *copies) if f is not None]
     return calls[0] if len(calls) == 1 else core.Sequence(calls)
-
-
-def _lie_apart(inputs: Sequence[Any], outputs: Sequence[Any], reqs: Sequence[int], ways: int) -> bool:
-    """Return whether outputs can be written where they lie."""
-    work = results.work_for(inputs, list(outputs), list(reqs), ways)
-    return all(a is b for a, b in zip(work, outputs, strict=True))
 
 
 def prepared_formula(name: str, formula: Formula, values: Sequence[float], inputs: Sequence[Any], outputs: Sequence[Any],
                      reqs: Sequence[int], compute: int | None = None) -> Any:  # fmt: skip
-    """Return the prepared call of a formula on arrays of one device; None where an output overlaps an input."""
-    if not _lie_apart(inputs, outputs, reqs, results.Ways.SAME_PLACE | results.Ways.ADDS):
-        return None
-    if compute is None:
+    """Return the prepared call of a formula on arrays of one device."""
+    if compute is None:  # that of all inputs, but for keys
         compute = formula.compute_type(outputs[0].dtype_code)
-    arrays, targets = [a._memory for a in inputs], [a._memory for a in outputs]
-    found = launch.formula(formula.roots, formula.params, values, arrays, targets, compute, reqs, name)
-    return _all_ready([found], device.id_of(targets[0]))
+    work = results.work_for(inputs, list(outputs), list(reqs), results.Ways.SAME_PLACE | results.Ways.ADDS)
+    now = [req if a is b else REQ_WRITE for a, b, req in zip(work, outputs, reqs, strict=True)]
+    arrays, targets = [a._memory for a in inputs], [a._memory for a in work]
+    found = launch.formula(formula.roots, formula.params, values, arrays, targets, compute, now, name)
+    return prepared([found], work, outputs, reqs)
 
 
 def prepared_elementwise(
@@ -140,15 +112,9 @@ def prepared_elementwise(
 
 
 def prepared_reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: Any, req: int) -> Any:
-    """Return the prepared call of a reduction; None where its result cannot be written where it belongs."""
-    if not _lie_apart([source], [result], [req], results.Ways.DENSE):
-        return None
-    return _all_ready(launch.reduction(op, attrs, source._memory, axes, result._memory), device.id_of(result._memory))
-
-
-def prepared_copy(source: Any, target: Any, req: int) -> Any:
-    """Return the prepared call that copies an array, or adds it, to one of its shape that it does not overlap."""
-    return _all_ready([launch.copied(source._memory, target._memory, req)], device.id_of(target._memory))
+    """Return the prepared call of a reduction."""
+    work = results.work_for([source], [result], [req], results.Ways.DENSE)
+    return prepared(launch.reduction(op, attrs, source._memory, axes, work[0]._memory), work, [result], [req])
 
 
 # ---- reductions and kernels ------------------------------------------------------------------------------------------
@@ -156,7 +122,7 @@ def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: A
     """Run a reduction over `axes` into an array; return what was launched, if that is one kernel."""
     (work,) = results.work_for([source], [result], [req], results.Ways.DENSE)
     plans = [
-        launch.run(found, device.id_of(work._memory))
+        launch.run(found, work._device.number)
         for found in launch.reduction(op, attrs, source._memory, axes, work._memory)
     ]
     results.deliver([work], [result], [req])
@@ -176,8 +142,8 @@ class Moves:
 
     def fill(self, target: Any, value: Any) -> None:
         """Set all elements to a number, converted as NumPy does it: negative ones wrap around in unsigned types."""
-        number = np.asarray(value).astype(device.type_of(target.dtype_code))
-        with device.using(device.id_of(target._memory)):
+        number = np.asarray(value).astype(dtypes.numpy_dtype(target.dtype_code))
+        with device.using(target._device.number):
             target._memory.fill(number[()])
 
 
@@ -193,4 +159,4 @@ def kernel(op: Any, inputs: Sequence[Any], outputs: Sequence[Any], **params: Any
 
 _MOVES = Moves()
 
-__all__ = ["elementwise", "formula", "kernel", "reduction"]
+__all__ = ["elementwise", "kernel", "reduction"]

@@ -96,13 +96,10 @@ class Aot(Body):
 
     def _check_device(self, name: str) -> None:
         """Raise unless the library is for a device."""
-        if name not in (("GPU",) if self._cuda else ("CPU", "GPU") if self.for_gpu else ("CPU",)):
-            raise DeviceError(
-                f"{self._who} is CUDA code, but its inputs are on the CPU; it needs a GPU and arrays there"
-                if self._cuda
-                else f"{self._who}: its inputs are on a GPU, but it is a library for the CPU; move them, or give an info with "
-                ".target('GPU')"
-            )
+        targets = ("GPU",) if self._cuda else ("CPU", "GPU") if self.for_gpu else ("CPU",)
+        if name not in targets:
+            what = "CUDA code" if self._cuda else "a library for the CPU, without an info with .target('GPU')"
+            raise DeviceError(f"{self._who} is {what}, but its inputs are on the {name}; move them with as_in_context")
 
     def _prepared(self, arrays: Sequence[Any], attributes: Any) -> tuple[_Described, _Extra | None, list[int]]:
         """Return what a call hands over besides memory: made once for equal shapes, types and attributes."""

@@ -45,7 +45,7 @@ def wrapped(part: Any, copy: bool = False) -> NDArray:
         return core.from_numpy(part, copy)
     from ..._gpu import device
 
-    return device.wrap(part.copy() if copy else part)
+    return core.from_gpu(part.copy() if copy else part, device.id_of(part))
 
 
 def raw(array: NDArray) -> Any:
