@@ -114,6 +114,3 @@ class Gpu(Launching):
         from ..operator.hybrid import cuda
 
         cuda.run(known, [a._memory for a in inputs], [a._memory for a in outputs])
-
-
-__all__ = ["Gpu"]
