@@ -21,12 +21,7 @@ from .text import REQ_ADD
 
 
 class Gpu(Launching):
-    """A GPU; :class:`mxop._core.device.Device` says what its methods do.
-
-    Parameters
-    ----------
-    number : int
-    """
+    """A GPU; :class:`mxop._core.device.Device` says what its methods do."""
 
     def __init__(self, number: int):
         super().__init__(2, "GPU", number, WORD)
@@ -120,6 +115,3 @@ class Gpu(Launching):
         from ..operator.hybrid import cuda
 
         cuda.run(known, [a._memory for a in inputs], [a._memory for a in outputs])
-
-
-__all__ = ["Gpu"]
