@@ -34,3 +34,18 @@ def into(op, inputs, out, req=WRITE, attrs=None, **params):
     """Call an operator that writes its results, or adds them to what is there, as its calls in a graph do."""
     op = mx.op.get(op) if isinstance(op, str) else op
     return core.invoke_req(op, inputs, op.parse(params) if attrs is None else attrs, out, req)
+
+
+def ops(symbol):
+    """Return the operators of a symbol, in order."""
+    return [n.op.name for n in mx.graph.Graph(symbol._entries).nodes if n.op is not None]
+
+
+def evaluate(symbol, **arrays):
+    """Return the first output of a symbol for these values of its variables."""
+    return symbol.eval(**{k: nd.array(v) for k, v in arrays.items()})[0].asnumpy()
+
+
+def stored(values, stype):
+    """Return a sparse array of these values."""
+    return nd.array(values).tostype(stype)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 
 import numpy as np
 import processes
@@ -160,3 +161,28 @@ def own():
     for name in made:
         mx.op.unregister(name)
         records._users.pop(name, None)
+
+
+@pytest.fixture
+def scratch():
+    """Names of operators that the test registered are removed again."""
+    before = set(mx.op.names())
+    yield
+    for name in set(mx.op.names()) - before:
+        if mx.op.find(name) is not None and not name.startswith("_backward_"):
+            mx.op.unregister(name)
+
+
+@pytest.fixture
+def fresh_names():
+    """Let nodes without a name have those that a new program gives them."""
+    with mx.name.NameManager():
+        yield
+
+
+@pytest.fixture
+def quiet():
+    """Ignore warnings about operators that have no form for sparse arrays."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield

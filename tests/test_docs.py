@@ -35,11 +35,7 @@ def modules():
     return found
 
 
-@pytest.fixture(autouse=True)
-def names_from_zero():
-    """Let examples see the names that a new program sees."""
-    with mx.name.NameManager():
-        yield
+pytestmark = pytest.mark.usefixtures("fresh_names")
 
 
 @pytest.fixture

@@ -13,11 +13,7 @@ import mxop as mx
 from mxop.formula import expr, input_, readable
 from mxop.graph import bandwidth, rows
 
-
-@pytest.fixture(autouse=True)
-def names_begin_anew():
-    with mx.name.NameManager():
-        yield
+pytestmark = pytest.mark.usefixtures("fresh_names")
 
 
 @pytest.fixture
@@ -42,6 +38,24 @@ def test_one_row_for_each_call(executor):
     assert told[1].formula == ["tanh0 = tanh(h + b)", "_plusscalar0 = 2 * tanh0 + 1"]
     assert told[0].formula == ["h = dot(x, w)"] and told[0].source is None and told[0].cuda_source is None
     assert "test_explain.py" in told[0].made_at
+
+
+def test_steps_say_what_runs_and_by_which_path(tune):
+    x, w = mx.sym.Variable("x"), mx.sym.Variable("w")
+    y = mx.sym.sum(mx.sym.relu(mx.sym.dot(x, w)), axis=1)
+    for stream_bytes, product in ((1 << 40, [["Product"], ["ProgramCall"]]), (64, [[], ["Product, epilogue"]])):
+        tune(stream_bytes=stream_bytes)
+        told = y.simple_bind(mx.cpu(), "null", passes={"strips": False}, x=(70, 33), w=(33, 20)).explain()
+        assert [row.steps for row in told] == [*product, ["ReductionRun, several rows"]]
+        assert [row["steps"] for row in json.loads(told.to_json())["schedule"]] == [row.steps for row in told]
+    sums, _ = mx.sym.contrib.foreach(
+        lambda data, s: (mx.sym.dot(s, w), mx.sym.broadcast_add(s, data)), x, mx.sym.Variable("s")
+    )
+    loop = sums.simple_bind(mx.cpu(), "null", x=(3, 1, 1), s=(40, 50), w=(50, 60)).explain()
+    assert loop.rows[-1].steps[0] == "Loop" and "Product, packed once" in loop.rows[-1].steps
+    with mx.np_shape(True):
+        told = mx.sym.sum(x, axis=1).simple_bind(mx.cpu(), "null", x=(3, 0)).explain()
+    assert told[0].steps == ["ReductionRun, nothing"]
 
 
 def test_inference_and_training_differ(executor):

@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+from comparing import evaluate
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -24,10 +25,6 @@ def solved(symbol, shape=(2, 3), dtype=0):
 
 def ops(graph):
     return [n.op.name for n in graph.nodes if n.op is not None]
-
-
-def evaluate(symbol, **arrays):
-    return symbol.eval(**{k: nd.array(v) for k, v in arrays.items()})[0].asnumpy()
 
 
 # ---- the representation ---------------------------------------------------------------------------------------------

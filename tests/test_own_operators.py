@@ -17,13 +17,7 @@ from mxop.op import F, composite, elementwise, kernel, reduction
 HERE = Path(__file__).name
 
 
-@pytest.fixture(autouse=True)
-def registry_restored():
-    before = set(op.names())
-    yield
-    for name in set(op.names()) - before:
-        if op.find(name) is not None and not name.startswith("_backward_"):
-            op.unregister(name)
+pytestmark = pytest.mark.usefixtures("scratch")
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
+from comparing import ops
 
 import mxop as mx
 from mxop import nd, sym
@@ -17,10 +18,6 @@ def backends_restored():
     yield
     for name in {*mx.graph.backends()} - before:
         mx.graph.unregister_backend(name)
-
-
-def ops(symbol):
-    return [n.op.name for n in mx.graph.Graph(symbol._entries).nodes if n.op is not None]
 
 
 def taking(*names, **extra):

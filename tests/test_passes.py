@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from comparing import heads, same_signs
+from comparing import evaluate, heads, ops, same_signs
 
 import mxop as mx
 from mxop import nd, sym
@@ -20,14 +20,6 @@ def table_restored():
         yield
     for name in {p.name for p in mx.graph.list_passes()} - before:
         mx.graph.unregister_pass(name)
-
-
-def ops(symbol):
-    return [n.op.name for n in mx.graph.Graph(symbol._entries).nodes if n.op is not None]
-
-
-def evaluate(symbol, **arrays):
-    return symbol.eval(**{k: nd.array(v) for k, v in arrays.items()})[0].asnumpy()
 
 
 class Doubles(mx.graph.PeepholePass):

@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
+from comparing import ops
 
 import mxop as mx
 from mxop import nd, sym
 
 a, b, c, d = (sym.Variable(n) for n in "abcd")
-
-
-def ops(symbol):
-    return [n.op.name for n in mx.graph.Graph(symbol._entries).nodes if n.op is not None]
 
 
 def rule(pattern, with_, **labels):

@@ -292,6 +292,27 @@ def test_a_call_is_what_it_is_alone_however_it_is_written(name, calls):
     assert sum(isinstance(found, list) for found in alone) > len(calls) // 3
 
 
+def test_a_call_is_inferred_once_however_it_is_written(own):
+    """The short way is taken: of calls alike, the first alone asks the rule for shapes."""
+    asked = []
+
+    @kernel
+    def quick_way_counted(data, *, times: int = 1):
+        """Copy the data."""
+
+    quick_way_counted.shape(lambda data, times: asked.append(data) or (*data,))
+    quick_way_counted.cpu(prepared=True)(lambda steps, inputs, outputs, times: steps.move(inputs[0], outputs[0]))
+    own(quick_way_counted)
+    f, x, y = nd.quick_way_counted, nd.ones((3, 4)), nd.zeros((3, 4))
+    ways = [lambda: f(x), lambda: f(data=x), lambda: f(x, times=1), lambda: f(x, 1), lambda: f(y)]
+    for _ in range(6):
+        assert all(way().asnumpy().tolist() == (y if way is ways[-1] else x).asnumpy().tolist() for way in ways)
+    assert asked == [(3, 4)]
+    for _ in range(3):
+        f(x.T), f(x[:2]), f(x, times=2)
+    assert sorted(asked) == [(2, 4), (3, 4), (3, 4), (4, 3)]
+
+
 def test_inputs_by_name_are_whatever_array_comes():
     for k in range(5):
         x, w, out, wanted = nd.full((1, 2), k), nd.full((3, 2), 10 + k), nd.zeros((1, 3)), [[2.0 * k * (10 + k)] * 3]

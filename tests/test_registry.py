@@ -10,16 +10,6 @@ from mxop import op
 from mxop.op import DType, Range, Scalar, Shape, elementwise, reduction
 
 
-@pytest.fixture
-def scratch():
-    """Names that the test registered are removed again."""
-    before = set(op.names())
-    yield
-    for name in set(op.names()) - before:
-        if op.find(name) is not None and not name.startswith("_backward_"):
-            op.unregister(name)
-
-
 def test_names_and_namespaces():
     assert mx.nd.contrib.quadratic.op is mx.nd.quadratic.op is op.get("_contrib_quadratic")
     assert op.namespace_of("_linalg_gemm") == ("linalg", "gemm")

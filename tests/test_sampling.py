@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from cuda_compilers import find_host, host_library, pointer
 from scipy import stats
-from test_random import MASK, philox
+from test_random import MASK, key_of, philox
 
 import mxop as mx
 from mxop import autograd, nd
@@ -18,10 +18,6 @@ from mxop.op import F, elementwise, unregister
 KEY = 0x123456789ABCDEF
 MEANS = [0.0, 1e-9, 0.3, 1.0, 7.0, 63.99, 64.0, 65.0, 300.0, 1e6, 1e15]
 SHAPES = [0.0, 1e-3, 0.5, 0.999, 1.0, 2.0, 40.0, 1e8]
-
-
-def key_of(number):
-    return nd.array([number], dtype="int64")
 
 
 @pytest.fixture(scope="module")

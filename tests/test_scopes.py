@@ -9,11 +9,7 @@ import pytest
 import mxop as mx
 from mxop import sym
 
-
-@pytest.fixture(autouse=True)
-def fresh_names():
-    with mx.name.NameManager():
-        yield
+pytestmark = pytest.mark.usefixtures("fresh_names")
 
 
 @pytest.mark.parametrize("number", range(3))

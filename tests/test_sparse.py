@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
+from comparing import stored
 
 import mxop as mx
 from mxop import autograd, nd
@@ -16,15 +17,7 @@ DENSE = np.array([[0, 1, 0], [0, 0, 0], [2, 0, -3]], "float32")
 OTHER = np.array([[0, 4, 5], [0, 0, 0], [0, 0, 6]], "float32")
 
 
-def stored(values, stype):
-    return nd.array(values).tostype(stype)
-
-
-@pytest.fixture(autouse=True)
-def quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        yield
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 # ---- making them -------------------------------------------------------------------------------------------------------

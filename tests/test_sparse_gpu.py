@@ -1,7 +1,6 @@
 """Sparse arrays on a GPU, simulated or real, against the CPU."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -15,11 +14,7 @@ TABLE = RNG.normal(size=(9, 3)).astype("float32")
 NUMBERS = [1, 3, 1, 8]
 
 
-@pytest.fixture(autouse=True)
-def quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        yield
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 @pytest.mark.parametrize("stype", ["csr", "row_sparse"])

@@ -1,9 +1,8 @@
 """Sparse arrays in training: gradients and their storage, bound symbols, optimizers, batches, against dense twins."""
 
-import warnings
-
 import numpy as np
 import pytest
+from comparing import stored
 
 import mxop as mx
 from mxop import autograd, nd, sym
@@ -16,15 +15,7 @@ TARGETS = RNG.normal(size=(2 * BATCH, 1)).astype("float32")
 NUMBERS = np.array([1, 3, 1, 11])
 
 
-@pytest.fixture(autouse=True)
-def quiet():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        yield
-
-
-def stored(values, stype):
-    return nd.array(values).tostype(stype)
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 # ---- tables ------------------------------------------------------------------------------------------------------------

@@ -15,11 +15,7 @@ import mxop as mx
 from mxop import sym
 from mxop.op import composite, elementwise, kernel, unregister
 
-
-@pytest.fixture(autouse=True)
-def fresh_names():
-    with mx.name.NameManager():
-        yield
+pytestmark = pytest.mark.usefixtures("fresh_names")
 
 
 def last_node(symbol):

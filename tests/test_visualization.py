@@ -15,10 +15,7 @@ DATA = Path(__file__).parent / "data"
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.fixture(autouse=True)
-def names_begin_anew():
-    with mx.name.NameManager():
-        yield
+pytestmark = pytest.mark.usefixtures("fresh_names")
 
 
 def layers():

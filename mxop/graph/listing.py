@@ -124,7 +124,7 @@ def program_of(node: Node, call: Any, known: Known) -> str | None:
         The prepared call, whose own program is listed if it has one.
     """
     parts = getattr(call, "calls", [call])  # a call, and the copies of its results
-    own = getattr(parts[0], "source", None)
+    own = getattr(parts[0], "source", None) if parts else None  # what runs with its epilogue has none left
     if own is not None:
         return str(own)
     op = node.op
