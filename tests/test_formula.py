@@ -310,7 +310,7 @@ def test_steps_that_take_values():
     assert program(F.exp(x), 2, {1}).values == set()  # nobody reads it
     both = program(x * (mean + scale), 3, {1, 2})
     assert [step.name for step in both.steps] == ["mul(s0,x0)"]  # their sum is one scalar
-    assert [str(value) for value in both.steps[0].scalars] == ["(in1[...] + in2[...])"]
+    assert [str(value) for value in both.steps[0].scalars] == ["add(in1[...], in2[...])"]
 
 
 def test_formulas_without_some_heads_take_no_more_than_the_whole():

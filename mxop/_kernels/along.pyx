@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 from mxop._kernels.instruction_sets cimport BULK, ISA, itemsize_of
 from mxop._kernels.machine cimport THREAD_BYTES
-from mxop._kernels.team cimport run_tasks, task_function, threads_of
+from mxop._kernels.team cimport part_function, run_tasks, share_parts, task_function, threads_of
 from mxop._kernels.work cimport Work
 
 cdef extern from "mxop_bulk.h" nogil:
@@ -152,31 +152,33 @@ cdef void sum_columns(const number* x, number* y, Py_ssize_t n, Py_ssize_t inner
             y[j] = before[j] + x[j]
 
 
-cdef void sum_task(RunningSum self, char** data, Py_ssize_t t, int thread) noexcept nogil:
+cdef void sum_task(RunningSum self, char** data, Py_ssize_t begin, Py_ssize_t end, int thread) noexcept nogil:
     if self.dtype == 0:
-        sum_some(self, <const float*>data[0], <float*>data[1], t)
+        sum_some(self, <const float*>data[0], <float*>data[1], begin, end)
     elif self.dtype == 1:
-        sum_some(self, <const double*>data[0], <double*>data[1], t)
+        sum_some(self, <const double*>data[0], <double*>data[1], begin, end)
     elif self.dtype == 3:
-        sum_some(self, <const uint8_t*>data[0], <uint8_t*>data[1], t)
+        sum_some(self, <const uint8_t*>data[0], <uint8_t*>data[1], begin, end)
     elif self.dtype == 4:
-        sum_some(self, <const int32_t*>data[0], <int32_t*>data[1], t)
+        sum_some(self, <const int32_t*>data[0], <int32_t*>data[1], begin, end)
     elif self.dtype == 5:
-        sum_some(self, <const int8_t*>data[0], <int8_t*>data[1], t)
+        sum_some(self, <const int8_t*>data[0], <int8_t*>data[1], begin, end)
     else:
-        sum_some(self, <const int64_t*>data[0], <int64_t*>data[1], t)
+        sum_some(self, <const int64_t*>data[0], <int64_t*>data[1], begin, end)
 
 
-cdef void sum_some(RunningSum self, const number* x, number* y, Py_ssize_t t) noexcept nogil:
-    """Write the sums of some rows, or of some columns of a matrix."""
-    cdef Py_ssize_t first = t // self.pieces * self.n * self.inner + t % self.pieces * WIDTH, r
-    if self.inner == 1 and (t + 1) * ABREAST <= self.outer:
-        sum_abreast(x + t * ABREAST * self.n, y + t * ABREAST * self.n, self.n)
-    elif self.inner == 1:
-        for r in range(t * ABREAST, self.outer):
-            sum_row(x + r * self.n, y + r * self.n, self.n)
-    else:
-        sum_columns(x + first, y + first, self.n, self.inner, min(<Py_ssize_t>WIDTH, self.inner - t % self.pieces * WIDTH))
+cdef void sum_some(RunningSum self, const number* x, number* y, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Write the sums of some rows, or of some columns of matrices."""
+    cdef Py_ssize_t first, t, r
+    for t in range(begin, end):
+        first = t // self.pieces * self.n * self.inner + t % self.pieces * WIDTH
+        if self.inner == 1 and (t + 1) * ABREAST <= self.outer:
+            sum_abreast(x + t * ABREAST * self.n, y + t * ABREAST * self.n, self.n)
+        elif self.inner == 1:
+            for r in range(t * ABREAST, self.outer):
+                sum_row(x + r * self.n, y + r * self.n, self.n)
+        else:
+            sum_columns(x + first, y + first, self.n, self.inner, min(<Py_ssize_t>WIDTH, self.inner - t % self.pieces * WIDTH))
 
 
 cdef class RunningSum(Work):
@@ -201,8 +203,9 @@ cdef class RunningSum(Work):
         cdef Py_ssize_t elements = self.outer * self.n * self.inner
         cdef Py_ssize_t tasks = (self.outer + ABREAST - 1) // ABREAST if self.inner == 1 else self.outer * self.pieces
         if elements:
-            run_tasks(<task_function>sum_task, <void*>self, data, tasks,
-                      threads_of(threads, min(elements // (THREAD_BYTES // 4), tasks)), 0)
+            with nogil:
+                share_parts(<part_function>sum_task, <void*>self, data, tasks,
+                            threads_of(threads, min(elements // (THREAD_BYTES // 4), tasks)), 0)
         return -1
 
 
