@@ -424,17 +424,22 @@ class Operator:
         ins, out_shapes = self.infer_shape(attrs, list(shapes), [None] * n)
         if list(ins) != list(shapes):
             infer.check_inputs(self.name, self.input_names(attrs, len(shapes)), ins, shapes)
-        key = (self, attrs, *types)
-        out_types = _types_of.get(key)
-        if out_types is None:
-            found = self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)[1]
-            out_types = keep(_types_of, key, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in found])
+        out_types = self._output_types(attrs, types, n)
         for shape in out_shapes:
             if not infer.known(shape) and self.sized_by is None:
                 listed = ", ".join(map(infer.show, shapes))
                 raise MXNetError(f"operator {self.name}: the output's shape does not follow from inputs {listed}"
                                  + self._how_to_say_shapes)  # fmt: skip
-        return out_shapes, list(out_types)
+        return out_shapes, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in out_types]
+
+    def _output_types(self, attrs: Attrs, types: list[int], n: int) -> list[int]:
+        """Return the types of `n` outputs for those of all inputs, which a call with other sizes has again."""
+        key = (self, attrs, *types)
+        found = _types_of.get(key)
+        if found is None:
+            found = self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)[1]
+            keep(_types_of, key, found)
+        return found
 
     # ---- gradient -----------------------------------------------------------------------------------------------------
     def gradient(self, rule: Callable) -> Callable:
