@@ -9,7 +9,7 @@ from mxop._core.array cimport Array, alloc_like, alloc_tuple, touch, write_point
 from mxop._core.record cimport is_recording
 from mxop._core.transfer cimport copy_into, overlaps, same_dims, same_layout
 from mxop._kernels.instruction_sets cimport itemsize_of
-from mxop._kernels.machine cimport GIL_BYTES
+from mxop._kernels.machine cimport MX_GIL_BYTES
 from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
 from mxop.support import dtypes
@@ -165,7 +165,7 @@ cdef int clear(Array a) except -1:
         a.gpu.fill(0)
     elif a.contiguous:
         data = write_pointer(a)
-        if nbytes < GIL_BYTES:
+        if nbytes < MX_GIL_BYTES:
             memset(data, 0, nbytes)
         else:
             with nogil:

@@ -15,9 +15,9 @@ from mxop._core.array cimport Array, Value, broadcast_operand, new_array, read_p
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
 from mxop._kernels.instruction_sets cimport BULK, itemsize_of, mx_stream_fence
-from mxop._kernels.machine cimport L1_BYTES, L2_BYTES, TASKS_A_THREAD
+from mxop._kernels.machine cimport MX_L1_BYTES, MX_L2_BYTES, MX_LONG_ROW, MX_MEMORY_BLOCK, MX_SUM_PARTS, MX_TASKS_A_THREAD
 from mxop._kernels.operands cimport Operand
-from mxop._kernels.interp cimport BLOCK_BYTES, MEMORY_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Program, Rows, streams
+from mxop._kernels.interp cimport BLOCK_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Program, Rows, streams
 from mxop._kernels.team cimport is_small, mx_next_task, mx_shares, parts_of, share_out, threads_for
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.reduce cimport COMBINE_ADD, COMBINE_HYPOT, reduce_row, reduce_rows
@@ -27,16 +27,15 @@ from mxop._kernels.reduce import CODES
 from mxop.formula import compile_program, input_, param, substitute
 from mxop.support.memo import keep
 
+cdef extern from "mxop_bulk.h" nogil:
+    enum:
+        MX_FIND_ROWS
+
 cdef enum:
     PASSES = 2               # over its data that a strip makes at least: each is worth threads
-    WORTH_A_BLOCK = 256      # elements of a row that is computed by itself
-    WORTH_NO_COPY = 384      # the same of all that is broadcast to a row, which is then read where it lies
-    SHORT_PART = 200         # elements of a row that lie side by side, which are not worth a block
     MOST_SCALARS = 8         # numbers of a row that one stage reads
     COLUMNS = -2             # among what combines rows: they are added up
-    MOST_PARTS = 32          # in which that is done, of so many rows at least
-    FEWEST_IN_PART = 8
-    REDUCED_AT_ONCE = 16     # short rows whose sums or extremes are made together, by vectors (mxop_fold_rows.h)
+    FEWEST_IN_PART = 8       # rows of a part in which that is done
     AT_ONCE = 8              # rows that are added up together, at least: the sums are longer than a row
 
 ctypedef void (*range_function)(PyObject* program, Py_ssize_t start, Py_ssize_t stop, const Operand* inputs,
@@ -164,10 +163,10 @@ cdef class StripCall(Call):
     cdef Py_ssize_t rows_of_task(self, int threads) noexcept:
         """Return how many rows a task has: neighbours, since a thread fetches the next block while it is busy with one."""
         if self.sums:
-            return max((self.rows + MOST_PARTS - 1) // MOST_PARTS, <Py_ssize_t>FEWEST_IN_PART)
+            return max((self.rows + MX_SUM_PARTS - 1) // MX_SUM_PARTS, <Py_ssize_t>FEWEST_IN_PART)
         if threads > 1 and is_small(self.total_bytes):
             return parts_of(self.rows, threads)
-        return max(self.rows // self.block_rows // (threads * TASKS_A_THREAD), <Py_ssize_t>1) * self.block_rows
+        return max(self.rows // self.block_rows // (threads * MX_TASKS_A_THREAD), <Py_ssize_t>1) * self.block_rows
 
     cdef void run_share(self, mx_shares* shares, int thread, Py_ssize_t each, char* memory, char* parts) noexcept nogil:
         """Compute the rows that are a thread's, `each` of them at a time."""
@@ -356,7 +355,7 @@ def prepare_strip(Py_ssize_t rows, list locals_, list stages, list arrays, bint 
     for k, (roots, inputs, outputs, combine, shape) in enumerate(stages):
         operands.append(prepare_stage(call, k, roots, list(inputs), list(outputs), combine, tuple(shape), ghosts, reread))
     describe_all(call, operands, ghosts)
-    if call.total_bytes <= L2_BYTES:
+    if call.total_bytes <= MX_L2_BYTES:
         call.parts = 0
     call.own_operands = call.own_scalars + call.own_room
     call.room = (call.own_operands + call.n_operands * <Py_ssize_t>sizeof(Operand) + 127) & ~63
@@ -382,9 +381,9 @@ cdef int lay_out(StripCall call, list ghosts, list stages) except -1:
     cdef Py_ssize_t row = sum([row_bytes_of(<Array>a, call.rows) for a in shared])
     cdef int k
     call.n_stages, call.n_locals = <int>len(stages), <int>len(ghosts)
-    call.block_rows = max(1, L1_BYTES // max(row, 1))
-    if call.block_rows > REDUCED_AT_ONCE:
-        call.block_rows -= call.block_rows % REDUCED_AT_ONCE
+    call.block_rows = max(1, MX_L1_BYTES // max(row, 1))
+    if call.block_rows > MX_FIND_ROWS:
+        call.block_rows -= call.block_rows % MX_FIND_ROWS
     call.at_once = call.block_rows * ((AT_ONCE + call.block_rows - 1) // call.block_rows)
     call.total_bytes = row * call.rows
     call.stages = <Stage*>calloc(call.n_stages, sizeof(Stage))
@@ -446,7 +445,7 @@ cdef tuple prepare_stage(StripCall call, int k, roots, list inputs, list outputs
     for number in outputs:
         stage.stream = stage.stream and number >= 0 and number not in reread and goes_past_the_caches(call, number)
     if stage.stream and not call.turned:
-        stage.block = min(stage.block, MEMORY_BYTES // program.itemsize)
+        stage.block = min(stage.block, MX_MEMORY_BLOCK // program.itemsize)
     stage.in_place = stage.inner <= stage.block and not stage.stream and stage.combine not in (COMBINE_HYPOT, COLUMNS)
     if stage.combine == COLUMNS:
         stage.direct, stage.sums = adds_input(call, stage, roots, inputs, ctype, ghosts), call.sums
@@ -489,8 +488,8 @@ cdef Program program_of(tuple roots, n_inputs, int ctype, n_numbers):
 cdef bint is_long(roots, list read, Py_ssize_t rows, Py_ssize_t inner, int ctype) except -1:
     """Return whether rows of so many elements are computed one by one; costly loops are the better the longer they are."""
     broadcast = sum([(<Array>a).size < rows * inner for a in read])
-    if inner >= WORTH_A_BLOCK or inner * broadcast < WORTH_NO_COPY:
-        return inner >= WORTH_A_BLOCK
+    if inner >= MX_LONG_ROW or inner * broadcast < 2 * MX_LONG_ROW:
+        return inner >= MX_LONG_ROW
     return not any([step.costly for step in listing_of(roots, len(read), ctype).steps])
 
 
@@ -502,7 +501,7 @@ cdef Py_ssize_t whole_part(StripCall call, list numbers, list ghosts, Py_ssize_t
     cdef Py_ssize_t part, pieces
     for number in numbers:
         part = elements_in_order(array_of(call, ghosts, number), call.rows)
-        if 0 < part < SHORT_PART:
+        if 0 < part < MX_LONG_ROW:
             return most // part * part
         if part:
             pieces = (part + most - 1) // most

@@ -9,22 +9,16 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from mxop._kernels.instruction_sets cimport BULK, itemsize_of
-from mxop._kernels.machine cimport THREAD_BYTES
+from mxop._kernels.machine cimport MX_ABREAST, MX_COLUMNS, MX_GIL_BYTES, MX_L1_BYTES, MX_THREAD_BYTES
 from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_of
 from mxop._kernels.work cimport Work
 
 cdef extern from "mxop_bulk.h" nogil:
     enum:
-        MX_FIND_WIDTH
+        MX_FIND_ROWS
 
 cdef enum:
-    SMALL = 4096   # elements for which other threads of Python need not run meanwhile
-    WIDTH = 256    # columns of a task
-    ABREAST = 8    # rows of a task that are added up at once
-    TOGETHER = 16  # rows of a task, at most
-    FEWEST = 64    # tasks, where there are so many rows
-    SHORT = 1024   # elements of a row, at most, of which several are searched at once
-    MOST_PARTS = 16
+    MOST_PARTS = 16     # of a row
 
 ctypedef fused number:
     float
@@ -55,18 +49,17 @@ cdef class Find(Work):
     def __init__(self, tuple shape, int dtype, bint largest, bint real):
         self.outer, self.n, self.inner = shape
         self.dtype, self.largest, self.real, self.size = dtype, largest, real, itemsize_of(dtype)
-        self.pieces = 1 if self.inner == 1 else (self.inner + MX_FIND_WIDTH - 1) // MX_FIND_WIDTH
-        self.together = 1
-        if self.inner == 1:
-            self.together = TOGETHER if self.n <= SHORT else max(1, min(<Py_ssize_t>TOGETHER, self.outer // FEWEST))
+        self.pieces = 1 if self.inner == 1 else (self.inner + MX_COLUMNS - 1) // MX_COLUMNS
+        # short rows that lie in L1 together
+        self.together = max(1, min(<Py_ssize_t>MX_FIND_ROWS, MX_L1_BYTES // 2 // (self.n * self.size))) if self.inner == 1 else 1
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
         cdef Py_ssize_t elements = self.outer * self.n * self.inner, tasks, t
         cdef mx_shares shares
         cdef int k
-        threads = threads_of(threads, elements // (THREAD_BYTES // 4))
+        threads = threads_of(threads, elements // (MX_THREAD_BYTES // 4))
         tasks = (self.outer + self.together - 1) // self.together * self.pieces
-        if elements < SMALL:
+        if elements * self.size < MX_GIL_BYTES:
             for t in range(tasks):
                 self.task(data[0], data[1], t)
             return -1
@@ -74,7 +67,7 @@ cdef class Find(Work):
         with nogil:
             if threads == 1:
                 self.tasks_of(&shares, 0, data)
-            elif tasks < threads and self.together == 1 and self.n >= (THREAD_BYTES // 4):
+            elif tasks < threads and self.together == 1 and self.n >= (MX_THREAD_BYTES // 4):
                 for t in range(tasks):
                     self.task_in_parts(data[0], data[1], t, min(threads, <int>MOST_PARTS))
             else:
@@ -91,8 +84,8 @@ cdef class Find(Work):
 
     cdef Py_ssize_t task_at(self, Py_ssize_t t, Py_ssize_t* count, Py_ssize_t* first) noexcept nogil:
         """Return where the elements of a task begin; say how many results it has, and where they begin."""
-        cdef Py_ssize_t outer = t // self.pieces * self.together, column = t % self.pieces * MX_FIND_WIDTH
-        count[0] = min(self.together, self.outer - outer) if self.inner == 1 else min(<Py_ssize_t>MX_FIND_WIDTH, self.inner - column)
+        cdef Py_ssize_t outer = t // self.pieces * self.together, column = t % self.pieces * MX_COLUMNS
+        count[0] = min(self.together, self.outer - outer) if self.inner == 1 else min(<Py_ssize_t>MX_COLUMNS, self.inner - column)
         first[0] = outer * self.inner + column
         return outer * self.n * self.inner + column
 
@@ -105,7 +98,7 @@ cdef class Find(Work):
                 (<int64_t*>found)[first + k] = places[k]
 
     cdef void task(self, const char* x, char* found, Py_ssize_t t) noexcept nogil:
-        cdef int64_t places[MX_FIND_WIDTH]
+        cdef int64_t places[MX_COLUMNS]
         cdef Py_ssize_t count, first
         x += self.task_at(t, &count, &first) * self.size
         if self.inner == 1:
@@ -116,9 +109,9 @@ cdef class Find(Work):
 
     cdef void task_in_parts(self, const char* x, char* found, Py_ssize_t t, int parts) noexcept nogil:
         """Search one row, or one piece of columns, by several threads, and then among what these found."""
-        cdef int64_t places[MOST_PARTS * MX_FIND_WIDTH]
-        cdef char among[MOST_PARTS * MX_FIND_WIDTH * 8]
-        cdef int64_t best[MX_FIND_WIDTH]
+        cdef int64_t places[MOST_PARTS * MX_COLUMNS]
+        cdef char among[MOST_PARTS * MX_COLUMNS * 8]
+        cdef int64_t best[MX_COLUMNS]
         cdef Py_ssize_t count, first, step = self.inner * self.size, p, c, begin, end
         x += self.task_at(t, &count, &first) * self.size
         for p in prange(parts, num_threads=parts, schedule="static"):
@@ -148,12 +141,12 @@ cdef void sum_row(const number* x, number* y, Py_ssize_t n) noexcept nogil:
 
 cdef void sum_abreast(const number* x, number* y, Py_ssize_t n) noexcept nogil:
     """Do so for several rows at once: an addition waits for the one before it in its row, and not for others."""
-    cdef number totals[ABREAST]
+    cdef number totals[MX_ABREAST]
     cdef Py_ssize_t i, r
-    for r in range(ABREAST):
+    for r in range(MX_ABREAST):
         y[r * n] = totals[r] = x[r * n]
     for i in range(1, n):
-        for r in range(ABREAST):
+        for r in range(MX_ABREAST):
             totals[r] = totals[r] + x[r * n + i]
             y[r * n + i] = totals[r]
 
@@ -175,22 +168,22 @@ cdef void sum_columns(const number* x, number* y, Py_ssize_t n, Py_ssize_t inner
 cdef void sum_task(const number* x, number* y, Py_ssize_t t, Py_ssize_t pieces, Py_ssize_t outer, Py_ssize_t n,
                    Py_ssize_t inner) noexcept nogil:
     """Do some rows, or some columns of a matrix."""
-    cdef Py_ssize_t first = t // pieces * n * inner + t % pieces * WIDTH, r
-    if inner == 1 and (t + 1) * ABREAST <= outer:
-        sum_abreast[number](x + t * ABREAST * n, y + t * ABREAST * n, n)
+    cdef Py_ssize_t first = t // pieces * n * inner + t % pieces * MX_COLUMNS, r
+    if inner == 1 and (t + 1) * MX_ABREAST <= outer:
+        sum_abreast[number](x + t * MX_ABREAST * n, y + t * MX_ABREAST * n, n)
     elif inner == 1:
-        for r in range(t * ABREAST, outer):
+        for r in range(t * MX_ABREAST, outer):
             sum_row[number](x + r * n, y + r * n, n)
     else:
-        sum_columns[number](x + first, y + first, n, inner, min(<Py_ssize_t>WIDTH, inner - t % pieces * WIDTH))
+        sum_columns[number](x + first, y + first, n, inner, min(<Py_ssize_t>MX_COLUMNS, inner - t % pieces * MX_COLUMNS))
 
 
 cdef void sum_all(const number* x, number* y, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, int threads) noexcept nogil:
-    cdef Py_ssize_t pieces = (inner + WIDTH - 1) // WIDTH, t
-    cdef Py_ssize_t tasks = (outer + ABREAST - 1) // ABREAST if inner == 1 else outer * pieces
+    cdef Py_ssize_t pieces = (inner + MX_COLUMNS - 1) // MX_COLUMNS, t
+    cdef Py_ssize_t tasks = (outer + MX_ABREAST - 1) // MX_ABREAST if inner == 1 else outer * pieces
     cdef mx_shares shares
     cdef int k
-    threads = threads_of(threads, min(outer * n * inner // (THREAD_BYTES // 4), tasks))
+    threads = threads_of(threads, min(outer * n * inner // (MX_THREAD_BYTES // 4), tasks))
     if threads == 1:
         for t in range(tasks):
             sum_task[number](x, y, t, pieces, outer, n, inner)
@@ -272,17 +265,17 @@ cdef void mix(const floating* x, floating* y, const Py_ssize_t* starts, const Py
 cdef void mix_abreast(const floating* x, floating* y, const Py_ssize_t* starts, const Py_ssize_t* places, const double* weights,
                       bint even, Py_ssize_t n, Py_ssize_t size) noexcept nogil:
     """Write an element of each of several rows, which are `n` elements apart, and those of the results `size`."""
-    cdef floating totals[ABREAST]
+    cdef floating totals[MX_ABREAST]
     cdef floating weight
     cdef Py_ssize_t j, r
-    for r in range(ABREAST):
+    for r in range(MX_ABREAST):
         totals[r] = 0
     for j in range(starts[0], starts[1]):
         weight = 1 if even else <floating>weights[j]
-        for r in range(ABREAST):
+        for r in range(MX_ABREAST):
             totals[r] = totals[r] + x[places[j] + r * n] * weight
     weight = <floating>weights[starts[0]] if even and starts[0] < starts[1] else 1
-    for r in range(ABREAST):
+    for r in range(MX_ABREAST):
         y[r * size] = totals[r] * weight
 
 
@@ -336,10 +329,10 @@ cdef class Mixture(Work):
         free(self.weights)
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
-        cdef Py_ssize_t tasks = (self.outer + ABREAST - 1) // ABREAST if self.inner == 1 else self.outer
+        cdef Py_ssize_t tasks = (self.outer + MX_ABREAST - 1) // MX_ABREAST if self.inner == 1 else self.outer
         cdef mx_shares shares
         cdef int k
-        threads = threads_of(threads, self.outer * max(self.n, self.size) * self.inner // (THREAD_BYTES // 4))
+        threads = threads_of(threads, self.outer * max(self.n, self.size) * self.inner // (MX_THREAD_BYTES // 4))
         share_out(&shares, tasks, threads, 0)
         with nogil:
             if threads == 1:
@@ -360,9 +353,9 @@ cdef class Mixture(Work):
 
     cdef void task(self, const floating* x, floating* y, Py_ssize_t t) noexcept nogil:
         """Write some rows, where these have an element for each place, or the rows of a matrix."""
-        cdef Py_ssize_t first = t * ABREAST if self.inner == 1 else t
-        cdef Py_ssize_t last = min(first + (ABREAST if self.inner == 1 else 1), self.outer), outer, i
-        if last == first + ABREAST:
+        cdef Py_ssize_t first = t * MX_ABREAST if self.inner == 1 else t
+        cdef Py_ssize_t last = min(first + (MX_ABREAST if self.inner == 1 else 1), self.outer), outer, i
+        if last == first + MX_ABREAST:
             for i in range(self.size):
                 mix_abreast[floating](x + first * self.n, y + first * self.size + i, self.starts + i, self.places, self.weights,
                                       self.even, self.n, self.size)

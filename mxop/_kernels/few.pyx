@@ -7,7 +7,7 @@ over all images, so results have the same bits with any number of threads.
 from cython.parallel cimport prange
 
 from mxop._kernels.instruction_sets cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of
-from mxop._kernels.machine cimport CACHE_LINE, L2_BLOCK, SPARE_TASKS, THREAD_PRODUCTS
+from mxop._kernels.machine cimport MX_CACHE_LINE, MX_L2_BYTES, MX_SPARE_TASKS, MX_THREAD_PRODUCTS
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.team cimport mx_next_task, mx_shares, parts_of, share_out, threads_of
 from mxop._kernels.windows cimport mx_images, read_images
@@ -148,17 +148,17 @@ cdef class FewFilters(Work):
         """Choose bands, and slices of sums; return how many tasks there are, and say for how many threads."""
         cdef Py_ssize_t numbers = f.groups * f.filters * f.channels * f.images.kernel[1] * f.images.kernel[2]
         cdef Py_ssize_t lines = f.images.found[1], tasks
-        threads[0] = threads_of(threads[0], self.batch * numbers * lines * f.images.found[2] // THREAD_PRODUCTS)
+        threads[0] = threads_of(threads[0], self.batch * numbers * lines * f.images.found[2] // MX_THREAD_PRODUCTS)
         f.band = lines
-        while f.band > 1 and (kernels.room(f, f.band, self.sums) - kernels.room(f, 1, self.sums) > L2_BLOCK or (
-                not self.sums and threads[0] > 1 and self.batch * f.groups * parts_of(lines, f.band) < SPARE_TASKS * threads[0])):
+        while f.band > 1 and (kernels.room(f, f.band, self.sums) - kernels.room(f, 1, self.sums) > MX_L2_BYTES // 4 or (
+                not self.sums and threads[0] > 1 and self.batch * f.groups * parts_of(lines, f.band) < MX_SPARE_TASKS * threads[0])):
             f.band = (f.band + 1) // 2
         cut.bands = parts_of(lines, f.band)
         cut.units = self.batch * cut.bands
         cut.slices = max(1, min(cut.units, SLICES // f.groups)) if self.sums else 1
         cut.size = numbers * (8 if self.double_ else 4)
-        cut.places = (f.channels * f.images.kernel[1] * f.images.kernel[2] * sizeof(Py_ssize_t) + CACHE_LINE - 1) & -CACHE_LINE
-        cut.each = (<Py_ssize_t>kernels.room(f, f.band, self.sums) + CACHE_LINE - 1) & -CACHE_LINE
+        cut.places = (f.channels * f.images.kernel[1] * f.images.kernel[2] * sizeof(Py_ssize_t) + MX_CACHE_LINE - 1) & -MX_CACHE_LINE
+        cut.each = (<Py_ssize_t>kernels.room(f, f.band, self.sums) + MX_CACHE_LINE - 1) & -MX_CACHE_LINE
         tasks = f.groups * (cut.slices if self.sums else cut.units)
         threads[0] = threads_of(threads[0], tasks)
         return tasks

@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memset
 
 from mxop._kernels.codes cimport BOOL, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
 from mxop._kernels.instruction_sets cimport BULK, itemsize_of
-from mxop._kernels.machine cimport TASKS_A_THREAD, THREAD_BYTES
+from mxop._kernels.machine cimport MX_BLOCK_BYTES, MX_TASKS_A_THREAD, MX_THREAD_BYTES
 from mxop._kernels.operands cimport MAX_DIMS
 from mxop._kernels.interp cimport streams
 from mxop._kernels.memory cimport Block, block_new, block_release
@@ -21,7 +21,7 @@ from mxop._kernels.work cimport Work
 
 cdef enum:
     MOST_SIZES = MAX_DIMS
-    SOME = 512  # indices whose places are found at a time
+    SOME = MX_BLOCK_BYTES // 8  # indices whose places are found at a time
 
     CLIP = 0  # to the nearest that exists
     WRAP = 1  # modulo the size
@@ -344,11 +344,11 @@ cdef class OneHot(Work):
         cdef Py_ssize_t nbytes = self.count * self.depth * self.itemsize, parts
         cdef mx_shares shares
         cdef int k
-        threads = threads_of(threads, nbytes // THREAD_BYTES)
+        threads = threads_of(threads, nbytes // MX_THREAD_BYTES)
         if threads == 1:
             self.rows(data, 0, self.count)
         else:
-            parts = min(self.count, <Py_ssize_t>threads * TASKS_A_THREAD)
+            parts = min(self.count, <Py_ssize_t>threads * MX_TASKS_A_THREAD)
             share_out(&shares, parts, threads, nbytes)
             for k in prange(threads, nogil=True, num_threads=threads, schedule="static", chunksize=1):
                 self.rows_of(data, &shares, k, parts)
@@ -474,11 +474,11 @@ cdef class Gather(Work):
         cdef Py_ssize_t nbytes = self.count * self.shape.inner * self.itemsize, parts
         cdef mx_shares shares
         cdef int k
-        threads = threads_of(threads, nbytes // THREAD_BYTES)
+        threads = threads_of(threads, nbytes // MX_THREAD_BYTES)
         if threads == 1:
             self.rows(data, 0, self.count)
             return
-        parts = min(self.count, <Py_ssize_t>threads * TASKS_A_THREAD)
+        parts = min(self.count, <Py_ssize_t>threads * MX_TASKS_A_THREAD)
         share_out(&shares, parts, threads, nbytes)
         for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
             self.rows_of(data, &shares, k, parts)
@@ -505,7 +505,7 @@ cdef class Gather(Work):
         cdef Py_ssize_t moved = s.outer * s.m * s.inner, parts
         cdef mx_shares shares
         cdef int k
-        threads = threads_of(threads, moved * self.itemsize // THREAD_BYTES)
+        threads = threads_of(threads, moved * self.itemsize // MX_THREAD_BYTES)
         if self.putting:
             memset(target, 0, s.outer * s.n * s.inner * self.itemsize)
             if moved:
@@ -514,7 +514,7 @@ cdef class Gather(Work):
             if moved:
                 take_part(source, target, place, s, self.itemsize, 0, s.outer * s.m)
         else:
-            parts = min(s.outer * s.m, <Py_ssize_t>threads * TASKS_A_THREAD)
+            parts = min(s.outer * s.m, <Py_ssize_t>threads * MX_TASKS_A_THREAD)
             share_out(&shares, parts, threads, moved * self.itemsize)
             for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):
                 self.taken_by(source, target, place, s, &shares, k, parts)

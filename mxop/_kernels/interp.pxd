@@ -1,13 +1,14 @@
 from mxop._kernels.instruction_sets cimport mx_loop, mx_total
+from mxop._kernels.machine cimport MX_MEMORY_BLOCK
 from mxop._kernels.operands cimport Operand, Value
 from mxop._kernels.team cimport mx_shares
 
 cdef enum:
     MOST_AHEAD = 8          # arrays that are fetched ahead
-    MEMORY_BYTES = 1920     # a block of data from memory, whole groups of vectors: while it is computed, what comes next is read
-    PART_BYTES = 960        # of the results of an instruction, for each of which a little is fetched
-    MOST_REGISTERS = 256    # of a program
-    MOST_MOVING = 32        # of one that runs row by row without looking at each row
+    PART_BYTES = MX_MEMORY_BLOCK // 2       # of the results of an instruction, for each of which a little is fetched
+    MOST_REGISTERS = 256    # of a program; and scalars
+    MOST_SCALARS = 128
+    MOST_TINY = 24          # of both, where no memory is allocated
 
 cdef struct StepC:
     mx_loop loop
@@ -27,8 +28,8 @@ cdef struct Ahead:
 
 # Where the registers of a program lie for one row, and how far each is from there for the next.
 cdef struct Rows:
-    char* at[MOST_MOVING]
-    Py_ssize_t step[MOST_MOVING]
+    char* at[MOST_REGISTERS]
+    Py_ssize_t step[MOST_REGISTERS]
 
 cdef struct ScalarC:
     int param                   # index of a parameter; -1: the value; -2: computed; -3: the value of input `code`

@@ -4,6 +4,7 @@ A run of them is read where it is, or loaded into a register (strides, broadcast
 and stored from one.
 """
 from mxop._kernels.instruction_sets cimport BULK, ISA, itemsize_of, mx_load, mx_store
+from mxop._kernels.machine cimport MX_LONG_ROW
 
 cdef extern from "mxop_bulk.h" nogil:
     enum:
@@ -127,7 +128,7 @@ cdef bint converts(const Operand* outputs, int n, int ctype) noexcept nogil:
 cdef bint is_value(const Operand* operand) noexcept nogil:
     """Return whether elements come in long rows, each of one number."""
     return (not operand.contiguous and operand.ndim > 0 and operand.strides[operand.ndim - 1] == 0
-            and operand.shape[operand.ndim - 1] >= MANY)
+            and operand.shape[operand.ndim - 1] >= MX_LONG_ROW)
 
 
 cdef Py_ssize_t period_of(const Operand* operand) noexcept nogil:

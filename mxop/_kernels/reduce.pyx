@@ -9,9 +9,12 @@ from cython.parallel cimport prange
 from libc.math cimport INFINITY, hypot, sqrt
 
 from mxop._kernels.instruction_sets cimport BULK, ISA, itemsize_of, mx_prefetch
-from mxop._kernels.machine cimport TASKS_A_THREAD
+from mxop._kernels.machine cimport (
+    MX_GIL_BYTES, MX_PREFETCH_BYTES, MX_RUN, MX_STACK_BYTES, MX_SUM_CHUNK, MX_SUM_CHUNKS, MX_SUM_COLUMNS, MX_SUM_NARROW, MX_SUM_PARTS,
+    MX_SUM_RUN, MX_SUM_TASKS, MX_TASKS_A_THREAD,
+)
 from mxop._kernels.operands cimport Operand, Value, collapse, distance, load_block
-from mxop._kernels.interp cimport BLOCK_BYTES, Ahead, Program
+from mxop._kernels.interp cimport BLOCK_BYTES, MOST_SCALARS, Ahead, Program
 from mxop._kernels.memory cimport Block, block_new, block_release, fill_scratch
 from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
 
@@ -23,16 +26,7 @@ cdef union Total:
     long long i
 
 cdef enum:
-    FEW = 16            # tasks that are enough; of fewer, each is divided, always in the same places
-    CHUNK = 32768       # elements of a part of a task
-    ALONE = 65536       # for which other threads of Python need not run meanwhile
-    MAX_CHUNKS = 64
-    MAX_PARTS = 32      # of all tasks: the totals of each are written, and read again
-    WIDTH = 4096        # columns of a task at most: their totals stay in the second cache
-    LONG_RUN = 256      # neighbours that are combined where they lie, though not all of what is reduced lies side by side
-    FETCHED = 4096      # bytes of them that are fetched ahead
-    NARROW = 32         # columns that are too few for vectors: several rows are added to as many accumulators
-    TOGETHER = 256      # rows of a task at most
+    TOGETHER = 256      # rows of a task at most, whose totals lie on the stack
 
 # One reduction, as its tasks see it.
 cdef struct Job:
@@ -120,7 +114,7 @@ cdef void join_runs(const Job* job, const Operand* operand, char* scratch, Py_ss
         if operand.contiguous or end - at <= beside - at % beside:
             if end < stop:
                 mx_prefetch(operand.data + offset_of(end, operand.ndim, operand.shape, operand.strides),
-                            min(job.run * size, <Py_ssize_t>FETCHED))
+                            min(job.run * size, <Py_ssize_t>MX_PREFETCH_BYTES))
             BULK.fold[job.vtype](job.combine, total, operand.data + (at * size if operand.contiguous else offset_of(
                 at, operand.ndim, operand.shape, operand.strides)), 1, 0, end - at, job.block)
             at = end
@@ -136,7 +130,7 @@ cdef void join_range(Program map_, const Job* job, const Operand* operand, char*
     """Combine values ``start`` to ``stop`` with an accumulator; for a length, add up squares, scaled before."""
     cdef Py_ssize_t at = start, length
     cdef const char* values
-    if job.direct and scale == 1.0 and job.run >= min(job.n_reduced, <Py_ssize_t>LONG_RUN):
+    if job.direct and scale == 1.0 and job.run >= min(job.n_reduced, <Py_ssize_t>MX_SUM_RUN):
         join_runs(job, operand, scratch, start, stop, total)
         return
     while at < stop:
@@ -190,7 +184,7 @@ cdef void rows_task(Program map_, const Job* job, Py_ssize_t first, Py_ssize_t l
     cdef Total totals[TOGETHER]
     cdef Py_ssize_t k = first
     cdef bint whole = job.run == job.n_reduced
-    if job.direct and ((whole and job.reduced.contiguous) or (job.run < LONG_RUN and (whole or job.combine != COMBINE_HYPOT))):
+    if job.direct and ((whole and job.reduced.contiguous) or (job.run < MX_SUM_RUN and (whole or job.combine != COMBINE_HYPOT))):
         while k < last:
             k += rows_beside(map_, job, k, last, scratch, &totals[k - first])
     for k in range(k, last):
@@ -284,12 +278,12 @@ cdef void gather(Program map_, const Job* job, Operand* operand, const char* dat
 
     They lie at `data`, or are computed from element ``start`` of `operand` on.
     """
-    cdef Total lanes[2 * NARROW]
+    cdef Total lanes[2 * MX_SUM_NARROW]
     cdef Total nothing = identity(job.combine, job.ctype)
     cdef Py_ssize_t size = itemsize_of(job.vtype), several = 1, at = 0, stop = 0, many, k
     cdef const char* values
-    if width < NARROW and width == job.inner and rows >= 8 * (2 * NARROW // width):
-        several = 2 * NARROW // width
+    if width < MX_SUM_NARROW and width == job.inner and rows >= 8 * (2 * MX_SUM_NARROW // width):
+        several = 2 * MX_SUM_NARROW // width
         stop = rows - rows % several
         for k in range(several * width):
             lanes[k] = nothing
@@ -381,7 +375,7 @@ cdef void do_parts(Program map_, const Job* job, mx_shares* shares, int thread) 
 
 cdef void divide(Job* job, int threads) noexcept nogil:
     """Say what tasks there are, and in how many parts each is done.  Where rows are cut does not depend on the threads."""
-    cdef Py_ssize_t most = MAX_CHUNKS, width = WIDTH
+    cdef Py_ssize_t most = MX_SUM_CHUNKS, width = MX_SUM_COLUMNS
     job.together = 1
     if job.columns:
         if not job.direct:
@@ -390,17 +384,17 @@ cdef void divide(Job* job, int threads) noexcept nogil:
         job.width = min(job.inner, width, ((job.inner + job.tiles - 1) // job.tiles + 15) & ~15)
         job.tiles = (job.inner + job.width - 1) // job.width
         job.tasks = job.n_kept // job.inner * job.tiles
-        most = MAX_PARTS // max(job.tasks, 1)
+        most = MX_SUM_PARTS // max(job.tasks, 1)
     else:
         job.width, job.tasks = 1, job.n_kept
     job.chunks = 1
-    if job.tasks < FEW:
-        job.chunks = min(max(job.n_reduced * job.width // CHUNK, 1), most)
+    if job.tasks < MX_SUM_TASKS:
+        job.chunks = min(max(job.n_reduced * job.width // MX_SUM_CHUNK, 1), most)
     elif not job.columns:
-        job.width = max(1, min(min(8 * CHUNK // job.n_reduced, <Py_ssize_t>TOGETHER), job.n_kept // (threads * TASKS_A_THREAD)))
+        job.width = max(1, min(min(8 * MX_SUM_CHUNK // job.n_reduced, <Py_ssize_t>TOGETHER), job.n_kept // (threads * MX_TASKS_A_THREAD)))
         job.tasks = (job.n_kept + job.width - 1) // job.width
     else:
-        job.together = max(1, min(CHUNK // (job.n_reduced * job.width), job.tasks // (threads * TASKS_A_THREAD)))
+        job.together = max(1, min(MX_SUM_CHUNK // (job.n_reduced * job.width), job.tasks // (threads * MX_TASKS_A_THREAD)))
         job.tasks = (job.tasks + job.together - 1) // job.together
     job.per_chunk = (job.n_reduced + job.chunks - 1) // job.chunks
 
@@ -466,7 +460,7 @@ cdef bint describe(Job* job, Program map_, int combine, const Reduced* source, c
     job.direct = job.plain and source.dtype == job.vtype
     job.side_by_side = (job.columns and job.direct and source.last_kept == 1 and source.last_reduced == 1
                         and source.kept_strides[last] == itemsize_of(job.vtype)
-                        and (job.inner >= NARROW or source.reduced_strides[source.n_reduced - 1] == job.inner * itemsize_of(job.vtype)))
+                        and (job.inner >= MX_SUM_NARROW or source.reduced_strides[source.n_reduced - 1] == job.inner * itemsize_of(job.vtype)))
     job.block = BLOCK_BYTES // map_.itemsize
     job.stride = (job.block * map_.itemsize + 63) & ~63
     return True
@@ -489,13 +483,13 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
     cdef Job job
     cdef Block* memory = NULL
     cdef Block* partial = NULL
-    cdef Total few[64]
-    cdef char small[8192 + 64]
-    cdef char scalars[1024]
+    cdef Total few[MX_RUN]
+    cdef char small[MX_STACK_BYTES + 64]
+    cdef char scalars[8 * MOST_SCALARS]
     cdef Py_ssize_t elements, parts
     cdef int threads, k
     cdef mx_shares shares
-    if map_.n_scalars > 128:
+    if map_.n_scalars > MOST_SCALARS:
         raise MemoryError("the formula of a reduction has too many scalars")
     map_.fill_scalars(params, scalars)
     if not describe(&job, map_, combine, source, scalars, results):
@@ -516,16 +510,16 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
         job.room += (job.width * sizeof(Total) + 63) & ~63
     job.scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
     fill_scratch(small, sizeof(small))
-    if job.room * threads > 8192:
+    if job.room * threads > MX_STACK_BYTES:
         memory = block_new(job.room * threads)
         job.scratch = memory.data
     job.totals = few
-    if job.chunks > 1 and job.n_kept * job.chunks > 64:
+    if job.chunks > 1 and job.n_kept * job.chunks > MX_RUN:
         partial = block_new(job.n_kept * job.chunks * sizeof(Total))
         job.totals = <Total*>partial.data
     parts = job.tasks * job.chunks
     share_out(&shares, parts, threads, elements * itemsize_of(source.dtype))
-    if threads == 1 and elements < ALONE:
+    if threads == 1 and elements * itemsize_of(source.dtype) < MX_GIL_BYTES:
         do_parts(map_, &job, &shares, 0)
     elif threads == 1:
         with nogil:

@@ -1,6 +1,8 @@
 """The threads that work together: how many, how much work is worth them, that each has a core of its own, and where they begin."""
 import os
 
+from mxop._kernels.machine cimport MX_PARALLEL_BYTES, MX_SMALL_TIMES
+
 from mxop.support.errors import OpValueError
 from mxop.support.limits import setting
 
@@ -67,10 +69,7 @@ cdef extern from "mxop_team.h" nogil:
 
 cdef int _threads = 1
 cdef bint _backwards = False
-PARALLEL_BYTES = 144 * 1024   # below this, waking the threads costs more than they save
-cdef enum:
-    SMALL = 7                 # times that much, work is small: the cores' caches hold all of it
-    OWN = 14                  # times that much, a thread gains nothing by what another has left: fetching it from there takes longer
+PARALLEL_BYTES = MX_PARALLEL_BYTES
 
 
 def set_num_threads(n):
@@ -119,7 +118,7 @@ cdef int threads_of(int most, Py_ssize_t parts) noexcept nogil:
 
 cdef bint is_small(Py_ssize_t nbytes) noexcept nogil:
     """Return whether work on so many bytes is best cut into one piece for each thread."""
-    return nbytes < SMALL * PARALLEL_BYTES
+    return nbytes < MX_SMALL_TIMES * PARALLEL_BYTES
 
 
 cdef void share_out(mx_shares* shares, Py_ssize_t tasks, int threads, Py_ssize_t nbytes) noexcept nogil:
@@ -129,10 +128,10 @@ cdef void share_out(mx_shares* shares, Py_ssize_t tasks, int threads, Py_ssize_t
     than caches hold begins where the work before ended, at what is still there.
     """
     global _backwards
-    cdef bint back = False
+    cdef bint back = False, own = 0 < nbytes < 2 * MX_SMALL_TIMES * PARALLEL_BYTES     # a line of another core takes longer
     if tasks > 1 and not is_small(nbytes):
         back = _backwards = not _backwards
-    mx_share_out(shares, tasks, threads, back, 0 < nbytes < OWN * PARALLEL_BYTES)
+    mx_share_out(shares, tasks, threads, back, own)
 
 
 def _after_fork():

@@ -10,9 +10,7 @@
 #include "mxop_bulk.h"
 
 /* Elements from which on a row takes so long that joining its lanes does not count. */
-enum { MX_FOLD_SHORT = 512 };
-/* Columns that are few enough to be added up in registers. */
-enum { MX_NARROW_WIDTH = 64 };
+enum { MX_FOLD_SHORT = 8 * MX_RUN };
 
 #if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__GNUC__)
 
@@ -121,7 +119,7 @@ static ptrdiff_t mx_fold_short_rows(int combine, double *total, const char *x, p
             V sums[4];                                                                                                  \
             MX_UNROLLED for (int k = 0; k < 4; k++) sums[k] = BEGIN;                                                    \
             for (ptrdiff_t r = 0; r < rows; r++) {                                                                      \
-                mx_prefetch_first(x + r * step + MX_FETCHED, 128);                                                      \
+                mx_prefetch_first(x + r * step + MX_PREFETCH_BYTES, 128);                                                      \
                 MX_UNROLLED for (int k = 0; k < 4; k++) {                                                               \
                     const __mmask8 mask = (__mmask8)(lanes >> 8 * k);                                                   \
                     const __m256 v = _mm256_maskz_loadu_ps(mask, (const float *)(x + r * step) + j + 8 * k);            \
@@ -151,7 +149,7 @@ MX_NARROW_EXTREME(mx_narrow_least, INFINITY, _CMP_LT_OQ)
 /* Combine columns with accumulators, if that is done here. */
 static int mx_gather_narrow(int combine, double *total, const char *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width)
 {
-    if (width > MX_NARROW_WIDTH || combine == MX_MUL || combine == MX_HYPOT) return 0;
+    if (width > MX_RUN || combine == MX_MUL || combine == MX_HYPOT) return 0;
     (combine == MX_ADD ? mx_narrow_sums : combine == MX_MAX ? mx_narrow_most : mx_narrow_least)(total, x, rows, step, width);
     return 1;
 }
