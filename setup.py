@@ -48,6 +48,7 @@ MODEST = [] if sys.platform == "win32" else ["-fno-tree-pre"]
 #: Objects are cleared by the C library: GCC's own instruction for it takes longer than all else that makes a small array.
 CLEARED = [] if sys.platform == "win32" else ["-fno-builtin-memset"]
 MODULES = {
+    "mxop._kernels.machine": "mxop/_kernels/machine.pyx",
     "mxop._kernels.memory": "mxop/_kernels/memory.pyx",
     "mxop._kernels.team": "mxop/_kernels/team.pyx",
     "mxop._kernels.instruction_sets": "mxop/_kernels/instruction_sets.pyx",

@@ -9,7 +9,7 @@ import pytest
 import mxop as mx
 from mxop.graph import feeding
 
-N = 300_000  # elements: more than LARGE_BYTES, and enough for a product to wait until it is read
+N = 300_000  # elements: more than MX_GIL_BYTES, and enough for a product to wait until it is read
 
 
 def bound(outputs, n=N, **kwargs):
@@ -185,7 +185,7 @@ def test_layers(monkeypatch):
     rng = np.random.default_rng(0)
     found = []
     for least in (0, 1 << 40):
-        monkeypatch.setattr(feeding, "LARGE_BYTES", least)
+        monkeypatch.setattr(feeding, "MX_GIL_BYTES", least)
         executor = out.simple_bind(mx.cpu(), x=(64, 64), grad_req="write")
         assert is_read_in_place(executor) == (least == 0)
         rng = np.random.default_rng(0)

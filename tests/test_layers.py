@@ -103,3 +103,88 @@ def test_devices_answer_for_themselves():
         lines = path.read_text(encoding="utf-8").replace("_device", "device").splitlines()
         asked += [f"{name}:{k}: {line.strip()}" for k, line in enumerate(lines, 1) if ON_GPU.search(line)]
     assert 0 < len(asked) <= 8, "\n".join(asked)
+
+
+#: Names of numbers from 16 on that stand elsewhere than in ``mxop_machine.h``, by why they are no thresholds.
+NAMED = {
+    "a format, a code, or an interface": """
+        _core/call.pyx:SHIFT _core/call.pyx:BITS _core/native.pyx:MANY _core/native_graph.pyx:MANY
+        _core/native_host.pyx:MXNET_VERSION _core/native_host.pyx:MXOP_LONGEST_ERROR _core/native_library.pyx:MANY
+        _core/profile.pxd:USER _core/profile.pxd:AGGREGATE _core/profile.pxd:NANS _kernels/memory.pxd:FRESH
+        _kernels/memory.pxd:FRESH_INTEGER _kernels/memory.pyx:GUARD_BYTE _kernels/operands.pxd:MAX_DIMS""",
+    "a limit of memory: of what is cached, of a table, or of an array on the stack": """
+        _core/array.pxd:MAX_VALUES _core/elementwise.pyx:MAX_REGISTERS _core/elementwise.pyx:LATEST
+        _core/lazy.pyx:MOST_CALLS _core/plans.pyx:MOST _core/prepare.pxd:MOST_PLACES _core/profile.pyx:FIRST_ROOM
+        _core/recent.pxd:SLOTS _core/recent.pyx:PLANS _core/recent.pyx:FORMS _core/recent.pyx:ROOM
+        _core/recent.pyx:ITEMS _kernels/along.pyx:MOST_PARTS _kernels/include/mxop_team.h:MX_SHARES
+        _kernels/interp.pxd:MOST_REGISTERS _kernels/interp.pxd:MOST_SCALARS _kernels/interp.pxd:MOST_TINY
+        _kernels/memory.pyx:N_CLASSES _kernels/memory.pyx:PUT_OFF _kernels/memory.pyx:MANY_PUT_OFF
+        _kernels/reduce.pyx:TOGETHER graph/constants.py:LARGEST graph/formulas.py:_MANY graph/functions.py:MOST
+        graph/outside.py:_MOST graph/structure.py:LIMIT""",
+    "mathematics": """
+        _core/views.pyx:MOST _core/views.pyx:_EXACT _kernels/include/mxop_random.h:MX_WORDS
+        _kernels/include/mxop_samplers.h:MX_MANY _kernels/include/mxop_sampling.h:MX_SIDE
+        graph/passes/algebra.py:_SMALL_INTEGER ops/ctc.py:_NEVER""",
+    "vectors and registers": """
+        _kernels/include/mxop_bulk.h:MX_FIND_ROWS _kernels/include/mxop_csr.h:MX_CSR_BYTES
+        _kernels/include/mxop_few_type.h:MX_FEW_REGISTERS _kernels/include/mxop_gemm_kernels.h:MX_GEMM_BYTES
+        _kernels/include/mxop_gemm_kernels.h:MX_GEMM_AHEAD ops/convolved.py:VECTOR""",
+    "how long a graph takes to be built, how large a program becomes": """
+        graph/expand.py:_MAX_NESTING graph/fuse.py:MAX_INSTRUCTIONS graph/measure.py:MOST
+        graph/mirror.py:MOST_SEGMENTS graph/passes/base.py:_MAX_SWEEPS graph/recompute.py:MAX_COST
+        graph/stages.py:MAX_CALLS graph/strips.py:MAX_MEMBERS graph/strips.py:MAX_SEARCHED ops/binary.py:_MOST_BITS""",
+    "loops in Python, of each turn of which its own cost is the greatest": "ops/sample.py:_MANY",
+    "when signals are seen": "_core/loops.pyx:OFTEN _core/loops.pyx:TURN",
+    "the GPU": "graph/rowwise.py:FEWEST_ON_GPU graph/rowwise.py:SMALL",
+    "threads of convolutions with few filters": "_kernels/few.pyx:TURNS _kernels/few.pyx:SLICES",
+}
+
+
+def named_numbers(path):
+    """Yield the upper-case names that a file gives to arithmetic of numbers alone, and that."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".py":
+        for node in ast.walk(ast.parse(text)):
+            for target in node.targets if isinstance(node, ast.Assign) else ():
+                both = target, node.value
+                pairs = (
+                    zip(*(x.elts for x in both), strict=False)
+                    if all(isinstance(x, ast.Tuple) for x in both)
+                    else [both]
+                )
+                yield from ((n.id, ast.unparse(v)) for n, v in pairs if isinstance(n, ast.Name) and n.id.isupper())
+    else:
+        name, number = (
+            r"(?:^|define|[,{] *|\s)(_?[A-Z][A-Z0-9_]*)(?: *= *|(?<=\w) +)",
+            r"([-+*/<>(). \w]+?) *(?=$|[,;}#]|/\*)",
+        )
+        for line in text.splitlines():
+            yield from re.findall(name + number, line)
+
+
+def size_of(text):
+    """Return the absolute value of arithmetic of numbers, 0 of all else."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except SyntaxError:
+        return 0
+    plain = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.Constant)
+    if not all(isinstance(n, plain) and isinstance(getattr(n, "value", 0), int | float) for n in ast.walk(tree)):
+        return 0
+    return abs(eval(text.strip()))
+
+
+def test_thresholds_stand_in_one_file():
+    header = (PACKAGE / "_kernels/include/mxop_machine.h").read_text(encoding="utf-8")
+    names = re.findall(r"^    (MX_\w+) =", header, re.M)
+    listed = (PACKAGE / "_kernels/machine.pxd").read_text(encoding="utf-8")
+    assert re.findall(r"MX_\w+", listed) == names and len(names) <= 40
+    known, found = set(" ".join(NAMED.values()).split()), set()
+    paths = (p for folder in ("_core", "_kernels", "graph", "ops") for p in sorted((PACKAGE / folder).rglob("*")))
+    for path in paths:
+        generated = path.name.startswith(("_isa_", "mxop_instructions", "mxop_machine", "mxop_math", "mxop_wide"))
+        if path.suffix in (".py", ".pyx", ".pxd", ".h") and not generated:
+            for name, text in named_numbers(path):
+                if size_of(text) >= 16:
+                    found.add(f"{path.relative_to(PACKAGE).as_posix()}:{name}")
+    assert found == known, f"{sorted(found - known)} belong into mxop_machine.h; {sorted(known - found)} are gone"

@@ -22,6 +22,7 @@ from mxop._core.elementwise cimport ElementwiseCall
 from mxop._kernels.instruction_sets cimport itemsize_of
 from mxop._kernels.operands cimport MAX_DIMS, REQ_WRITE, Operand
 from mxop._kernels.interp cimport MOST_REGISTERS, Program
+from mxop._kernels.machine cimport MX_L2_BYTES
 from mxop._kernels.memory cimport Block, set_forsaken
 
 import os
@@ -92,7 +93,7 @@ def _renew():
 
 
 set_most(setting("MXOP_BULK_SIZE", 0 if os.environ.get("MXNET_ENGINE_TYPE") == "NaiveEngine" else MOST_CALLS))
-set_least(setting("MXOP_BULK_ELEMENTS", 131072))
+set_least(setting("MXOP_BULK_ELEMENTS", MX_L2_BYTES // 4))
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew)
 

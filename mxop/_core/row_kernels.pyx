@@ -14,9 +14,9 @@ from mxop._core.array cimport MAX_VALUES, Array, Value, broadcast_operand, new_a
 from mxop._core.call cimport Call, Places
 from mxop._core.transfer cimport overlaps
 from mxop._kernels.instruction_sets cimport BULK, ISA, itemsize_of, mx_stream_fence
-from mxop._kernels.machine cimport L1_BYTES, L2_BYTES, TASKS_A_THREAD
-from mxop._kernels.operands cimport MANY, Operand
-from mxop._kernels.interp cimport BLOCK_BYTES, MEMORY_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Program, streams
+from mxop._kernels.machine cimport MX_L1_BYTES, MX_L2_BYTES, MX_LONG_ROW, MX_MEMORY_BLOCK, MX_SUM_PARTS, MX_TASKS_A_THREAD
+from mxop._kernels.operands cimport Operand
+from mxop._kernels.interp cimport BLOCK_BYTES, MOST_AHEAD, PART_BYTES, Ahead, Program, streams
 from mxop._kernels.team cimport is_small, parts_of, run_tasks, task_function, threads_for
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.reduce cimport COMBINE_ADD, reduce_rows
@@ -27,15 +27,14 @@ from mxop._core.prepare import with_constants
 from mxop.formula import compile_program, input_
 from mxop.support.memo import keep
 
+cdef extern from "mxop_bulk.h" nogil:
+    enum:
+        MX_FIND_ROWS
+
 cdef enum:
     PASSES = 2               # over its data that a row kernel makes at least: each is worth threads
-    WORTH_A_BLOCK = 256      # elements of a row that is computed by itself
-    WORTH_NO_COPY = 384      # the same of all that is broadcast to a row, which is then read where it lies
-    SHORT_PART = 200         # elements of a row that lie side by side, which are not worth a block
     COLUMNS = -2             # among what combines rows: they are added up
-    MOST_PARTS = 32          # in which that is done, of so many rows at least
-    FEWEST_IN_PART = 8
-    REDUCED_AT_ONCE = 16     # short rows whose sums or extremes are made together, by vectors (mxop_fold_rows.h)
+    FEWEST_IN_PART = 8       # rows of a part in which that is done
     AT_ONCE = 8              # rows that are added up together, at least: the sums are longer than a row
 
 cdef struct Stage:
@@ -142,10 +141,10 @@ cdef class RowKernelCall(Call):
     cdef Py_ssize_t rows_of_task(self, int threads) noexcept:
         """Return how many rows a task has: neighbours, since a thread fetches the next block while it is busy with one."""
         if self.sums:
-            return max((self.rows + MOST_PARTS - 1) // MOST_PARTS, <Py_ssize_t>FEWEST_IN_PART)
+            return max((self.rows + MX_SUM_PARTS - 1) // MX_SUM_PARTS, <Py_ssize_t>FEWEST_IN_PART)
         if threads > 1 and is_small(self.total_bytes):
             return parts_of(self.rows, threads)
-        return max(self.rows // self.block_rows // (threads * TASKS_A_THREAD), <Py_ssize_t>1) * self.block_rows
+        return max(self.rows // self.block_rows // (threads * MX_TASKS_A_THREAD), <Py_ssize_t>1) * self.block_rows
 
     cdef void add_parts(self, double* parts, Py_ssize_t n) noexcept nogil:
         """Add up what each part gave, in order, and write it."""
@@ -279,7 +278,7 @@ def prepare_row_kernel(Py_ssize_t rows, list locals_, list stages, list arrays, 
     for k, (roots, inputs, outputs, combine, shape) in enumerate(stages):
         prepare_stage(
             call, k, tuple(roots), list(inputs), list(outputs), combine, tuple(shape), ghosts, reread, params, values)
-    if call.total_bytes <= L2_BYTES:
+    if call.total_bytes <= MX_L2_BYTES:
         call.parts = 0
     call.room = (call.own_operands + call.n_operands * <Py_ssize_t>sizeof(Operand) + 127) & ~63
     return call
@@ -305,9 +304,9 @@ cdef int lay_out(RowKernelCall call, list ghosts, list stages) except -1:
     cdef int k, n_operands = sum([len(s[1]) + len(s[2]) for s in stages])
     cdef Local* local
     call.n_stages, call.n_locals = <int>len(stages), <int>len(ghosts)
-    call.block_rows = max(1, L1_BYTES // max(row, 1))
-    if call.block_rows > REDUCED_AT_ONCE:
-        call.block_rows -= call.block_rows % REDUCED_AT_ONCE
+    call.block_rows = max(1, MX_L1_BYTES // max(row, 1))
+    if call.block_rows > MX_FIND_ROWS:
+        call.block_rows -= call.block_rows % MX_FIND_ROWS
     call.at_once = call.block_rows * ((AT_ONCE + call.block_rows - 1) // call.block_rows)
     call.total_bytes = row * call.rows
     call.stages = <Stage*>calloc(call.n_stages, sizeof(Stage))
@@ -355,7 +354,7 @@ cdef int prepare_stage(RowKernelCall call, int k, tuple roots, list inputs, list
         call.n_operands += 1
     stage.long = is_long(program, used[:stage.n_inputs], call.rows, stage.inner)
     if stage.long:
-        program = program.by_values(call.rows * stage.inner, operands, min(stage.inner, <Py_ssize_t>MANY),
+        program = program.by_values(call.rows * stage.inner, operands, min(stage.inner, <Py_ssize_t>MX_LONG_ROW),
                                     1 if stage.combine < 0 else stage.inner) or program
     scalars = bytearray(program.n_scalars * 8 + 1)
     program.fill_scalars(values, scalars)
@@ -375,7 +374,7 @@ cdef int prepare_stage(RowKernelCall call, int k, tuple roots, list inputs, list
     for number in outputs:
         stage.stream = stage.stream and number >= 0 and number not in reread and goes_past_the_caches(call, number)
     if stage.stream and not call.turned:
-        stage.block = min(stage.block, MEMORY_BYTES // program.itemsize)
+        stage.block = min(stage.block, MX_MEMORY_BLOCK // program.itemsize)
     if stage.combine == COLUMNS:
         stage.direct, stage.sums = adds_input(call, stage, roots, inputs, ctype, ghosts), call.sums
         call.sums += stage.inner
@@ -409,7 +408,7 @@ cdef Program program_of(tuple roots, n_inputs, int ctype, tuple params):
 cdef bint is_long(Program program, list read, Py_ssize_t rows, Py_ssize_t inner) except -1:
     """Return whether rows of so many elements are computed one by one; costly loops are the better the longer they are."""
     broadcast = sum([(<Array>a).size < rows * inner for a in read])
-    return inner >= WORTH_A_BLOCK or (inner * broadcast >= WORTH_NO_COPY and not program.n_costly)
+    return inner >= MX_LONG_ROW or (inner * broadcast >= 2 * MX_LONG_ROW and not program.n_costly)
 
 
 cdef Py_ssize_t whole_part(list arrays, Py_ssize_t rows, Py_ssize_t most) except -1:
@@ -420,7 +419,7 @@ cdef Py_ssize_t whole_part(list arrays, Py_ssize_t rows, Py_ssize_t most) except
     cdef Py_ssize_t part, pieces
     for a in arrays:
         part = elements_in_order(<Array>a, rows)
-        if 0 < part < SHORT_PART:
+        if 0 < part < MX_LONG_ROW:
             return most // part * part
         if part:
             pieces = (part + most - 1) // most

@@ -3,10 +3,10 @@ from libc.string cimport memcpy, memset
 
 from mxop._core.array cimport Array, fill_operand, new_like, read_pointer, write_pointer
 from mxop._kernels.instruction_sets cimport itemsize_of, store_of
-from mxop._kernels.machine cimport GIL_BYTES
+from mxop._kernels.machine cimport MX_GIL_BYTES
 from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, collapse
 from mxop._kernels.interp cimport Program
-from mxop._kernels.moves cimport move, move_few
+from mxop._kernels.moves cimport move
 
 from mxop.support.errors import OpValueError
 from mxop.formula import compile_program, input_
@@ -97,7 +97,7 @@ cdef int copy_on_host(Array source, Array target, int req) except -1:
     operands[1].req = req
     operands[1].staged = False
     if operands[0].contiguous and operands[1].contiguous and source.dtype == target.dtype and req != REQ_ADD:
-        if source.size * itemsize_of(source.dtype) < GIL_BYTES:
+        if source.size * itemsize_of(source.dtype) < MX_GIL_BYTES:
             memcpy(write_pointer(target), read_pointer(source), source.size * itemsize_of(source.dtype))
             return 0
     return move(source.size, &operands[0], &operands[1], copy_program(source.dtype))
@@ -110,10 +110,8 @@ cdef int gather_on_host(Array source, Py_ssize_t offset, int ndim, const Py_ssiz
         target.output = source.output  # what comparisons gave stays known as such
     operands[0].data, operands[0].dtype, operands[0].staged = read_pointer(source) + offset, source.dtype, False
     collapse(&operands[0], ndim, shape, strides)
-    if operands[0].contiguous and target.size * itemsize_of(target.dtype) < GIL_BYTES:
+    if operands[0].contiguous and target.size * itemsize_of(target.dtype) < MX_GIL_BYTES:
         memcpy(write_pointer(target), operands[0].data, target.size * itemsize_of(target.dtype))
-        return 0
-    if move_few(target.size, &operands[0], write_pointer(target)):
         return 0
     fill_operand(&operands[1], target)
     operands[1].req = REQ_WRITE
@@ -128,13 +126,13 @@ cdef int fill_on_host(Array target, double value) except -1:
     cdef Py_ssize_t done = itemsize_of(target.dtype), nbytes = target.size * done
     store_of(target.dtype, True)(1, &value, <char*>&element, 0, False)
     if target.contiguous and element == 0:
-        if nbytes < GIL_BYTES:
+        if nbytes < MX_GIL_BYTES:
             memset(p, 0, nbytes)
         else:
             with nogil:
                 memset(p, 0, nbytes)
         return 0
-    if target.contiguous and 0 < nbytes < GIL_BYTES:
+    if target.contiguous and 0 < nbytes < MX_GIL_BYTES:
         memcpy(p, &element, done)
         while done < nbytes:
             memcpy(p + done, p, min(done, nbytes - done))

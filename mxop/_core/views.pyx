@@ -18,6 +18,7 @@ from mxop._core.record cimport is_recording
 from mxop._core.transfer cimport copy_into, same_dims
 from mxop._kernels.codes cimport BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
 from mxop._kernels.instruction_sets cimport itemsize_of, store_of
+from mxop._kernels.machine cimport MX_GIL_BYTES
 from mxop._kernels.operands cimport MAX_DIMS, REQ_WRITE
 from mxop._kernels.memory cimport is_elsewhere
 
@@ -38,8 +39,8 @@ cdef extern from "numpy/arrayobject.h":
 cnp.import_array()
 
 cdef enum:
-    SHORT = 4096            # elements that are written one by one
-    MOST = 1 << 23          # whole numbers below it, and their sums with few others, are exact in float32
+    SHORT = MX_GIL_BYTES // 16      # elements that are written one by one
+    MOST = 1 << 23                  # whole numbers below it, and their sums with few others, are exact in float32
 
 cdef double _EXACT = 2.0**53    # whole numbers below it are exact in float64
 

@@ -9,21 +9,16 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from mxop._kernels.instruction_sets cimport BULK, ISA, itemsize_of
-from mxop._kernels.machine cimport THREAD_BYTES
+from mxop._kernels.machine cimport MX_ABREAST, MX_COLUMNS, MX_L1_BYTES, MX_THREAD_BYTES
 from mxop._kernels.team cimport part_function, run_tasks, share_parts, task_function, threads_of
 from mxop._kernels.work cimport Work
 
 cdef extern from "mxop_bulk.h" nogil:
     enum:
-        MX_FIND_WIDTH
+        MX_FIND_ROWS
 
 cdef enum:
-    WIDTH = 256    # columns of a task
-    ABREAST = 8    # rows of a task that are added up at once
-    TOGETHER = 16  # rows of a task, at most
-    FEWEST = 64    # tasks, where there are so many rows
-    SHORT = 1024   # elements of a row, at most, of which several are searched at once
-    MOST_PARTS = 16
+    MOST_PARTS = 16     # of a row
 
 ctypedef fused number:
     float
@@ -54,16 +49,15 @@ cdef class Find(Work):
     def __init__(self, tuple shape, int dtype, bint largest, bint real):
         self.outer, self.n, self.inner = shape
         self.dtype, self.largest, self.real, self.size = dtype, largest, real, itemsize_of(dtype)
-        self.pieces = 1 if self.inner == 1 else (self.inner + MX_FIND_WIDTH - 1) // MX_FIND_WIDTH
-        self.together = 1
-        if self.inner == 1:
-            self.together = TOGETHER if self.n <= SHORT else max(1, min(<Py_ssize_t>TOGETHER, self.outer // FEWEST))
+        self.pieces = 1 if self.inner == 1 else (self.inner + MX_COLUMNS - 1) // MX_COLUMNS
+        # short rows that lie in L1 together
+        self.together = max(1, min(<Py_ssize_t>MX_FIND_ROWS, MX_L1_BYTES // 2 // (self.n * self.size))) if self.inner == 1 else 1
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
         cdef Py_ssize_t elements = self.outer * self.n * self.inner, t
         cdef Py_ssize_t tasks = (self.outer + self.together - 1) // self.together * self.pieces
-        threads = threads_of(threads, elements // (THREAD_BYTES // 4))
-        if 1 <= tasks < threads and self.together == 1 and self.n >= (THREAD_BYTES // 4):
+        threads = threads_of(threads, elements // (MX_THREAD_BYTES // 4))
+        if 1 <= tasks < threads and self.together == 1 and self.n >= (MX_THREAD_BYTES // 4):
             with nogil:
                 for t in range(tasks):
                     self.task_in_parts(data[0], data[1], t, min(threads, <int>MOST_PARTS))
@@ -73,8 +67,8 @@ cdef class Find(Work):
 
     cdef Py_ssize_t task_at(self, Py_ssize_t t, Py_ssize_t* count, Py_ssize_t* first) noexcept nogil:
         """Return where the elements of a task begin; say how many results it has, and where they begin."""
-        cdef Py_ssize_t outer = t // self.pieces * self.together, column = t % self.pieces * MX_FIND_WIDTH
-        count[0] = min(self.together, self.outer - outer) if self.inner == 1 else min(<Py_ssize_t>MX_FIND_WIDTH, self.inner - column)
+        cdef Py_ssize_t outer = t // self.pieces * self.together, column = t % self.pieces * MX_COLUMNS
+        count[0] = min(self.together, self.outer - outer) if self.inner == 1 else min(<Py_ssize_t>MX_COLUMNS, self.inner - column)
         first[0] = outer * self.inner + column
         return outer * self.n * self.inner + column
 
@@ -84,9 +78,9 @@ cdef class Find(Work):
 
     cdef void task_in_parts(self, const char* x, char* found, Py_ssize_t t, int parts) noexcept nogil:
         """Search one row, or one piece of columns, by several threads, and then among what these found."""
-        cdef int64_t places[MOST_PARTS * MX_FIND_WIDTH]
-        cdef char among[MOST_PARTS * MX_FIND_WIDTH * 8]
-        cdef int64_t best[MX_FIND_WIDTH]
+        cdef int64_t places[MOST_PARTS * MX_COLUMNS]
+        cdef char among[MOST_PARTS * MX_COLUMNS * 8]
+        cdef int64_t best[MX_COLUMNS]
         cdef Py_ssize_t count, first, step = self.inner * self.size, p, c, begin, end
         x += self.task_at(t, &count, &first) * self.size
         for p in prange(parts, num_threads=parts, schedule="static"):
@@ -106,7 +100,7 @@ cdef class Find(Work):
 
 cdef void find(Find self, char** data, Py_ssize_t t, int thread) noexcept nogil:
     """Search some rows, or a piece of the columns."""
-    cdef int64_t places[MX_FIND_WIDTH]
+    cdef int64_t places[MX_COLUMNS]
     cdef Py_ssize_t count, first
     cdef const char* x = data[0] + self.task_at(t, &count, &first) * self.size
     if self.inner == 1:
@@ -128,12 +122,12 @@ cdef void sum_row(const number* x, number* y, Py_ssize_t n) noexcept nogil:
 
 cdef void sum_abreast(const number* x, number* y, Py_ssize_t n) noexcept nogil:
     """Do so for several rows at once: an addition waits for the one before it in its row, and not for others."""
-    cdef number totals[ABREAST]
+    cdef number totals[MX_ABREAST]
     cdef Py_ssize_t i, r
-    for r in range(ABREAST):
+    for r in range(MX_ABREAST):
         y[r * n] = totals[r] = x[r * n]
     for i in range(1, n):
-        for r in range(ABREAST):
+        for r in range(MX_ABREAST):
             totals[r] = totals[r] + x[r * n + i]
             y[r * n + i] = totals[r]
 
@@ -171,14 +165,14 @@ cdef void sum_some(RunningSum self, const number* x, number* y, Py_ssize_t begin
     """Write the sums of some rows, or of some columns of matrices."""
     cdef Py_ssize_t first, t, r
     for t in range(begin, end):
-        first = t // self.pieces * self.n * self.inner + t % self.pieces * WIDTH
-        if self.inner == 1 and (t + 1) * ABREAST <= self.outer:
-            sum_abreast(x + t * ABREAST * self.n, y + t * ABREAST * self.n, self.n)
+        first = t // self.pieces * self.n * self.inner + t % self.pieces * MX_COLUMNS
+        if self.inner == 1 and (t + 1) * MX_ABREAST <= self.outer:
+            sum_abreast(x + t * MX_ABREAST * self.n, y + t * MX_ABREAST * self.n, self.n)
         elif self.inner == 1:
-            for r in range(t * ABREAST, self.outer):
+            for r in range(t * MX_ABREAST, self.outer):
                 sum_row(x + r * self.n, y + r * self.n, self.n)
         else:
-            sum_columns(x + first, y + first, self.n, self.inner, min(<Py_ssize_t>WIDTH, self.inner - t % self.pieces * WIDTH))
+            sum_columns(x + first, y + first, self.n, self.inner, min(<Py_ssize_t>MX_COLUMNS, self.inner - t % self.pieces * MX_COLUMNS))
 
 
 cdef class RunningSum(Work):
@@ -197,15 +191,15 @@ cdef class RunningSum(Work):
 
     def __init__(self, tuple shape, int dtype):
         self.outer, self.n, self.inner = shape
-        self.dtype, self.pieces = dtype, (self.inner + WIDTH - 1) // WIDTH
+        self.dtype, self.pieces = dtype, (self.inner + MX_COLUMNS - 1) // MX_COLUMNS
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
         cdef Py_ssize_t elements = self.outer * self.n * self.inner
-        cdef Py_ssize_t tasks = (self.outer + ABREAST - 1) // ABREAST if self.inner == 1 else self.outer * self.pieces
+        cdef Py_ssize_t tasks = (self.outer + MX_ABREAST - 1) // MX_ABREAST if self.inner == 1 else self.outer * self.pieces
         if elements:
             with nogil:
                 share_parts(<part_function>sum_task, <void*>self, data, tasks,
-                            threads_of(threads, min(elements // (THREAD_BYTES // 4), tasks)), 0)
+                            threads_of(threads, min(elements // (MX_THREAD_BYTES // 4), tasks)), 0)
         return -1
 
 
@@ -241,17 +235,17 @@ cdef void mix(const floating* x, floating* y, const Py_ssize_t* starts, const Py
 cdef void mix_abreast(const floating* x, floating* y, const Py_ssize_t* starts, const Py_ssize_t* places, const double* weights,
                       bint even, Py_ssize_t n, Py_ssize_t size) noexcept nogil:
     """Write an element of each of several rows, which are `n` elements apart, and those of the results `size`."""
-    cdef floating totals[ABREAST]
+    cdef floating totals[MX_ABREAST]
     cdef floating weight
     cdef Py_ssize_t j, r
-    for r in range(ABREAST):
+    for r in range(MX_ABREAST):
         totals[r] = 0
     for j in range(starts[0], starts[1]):
         weight = 1 if even else <floating>weights[j]
-        for r in range(ABREAST):
+        for r in range(MX_ABREAST):
             totals[r] = totals[r] + x[places[j] + r * n] * weight
     weight = <floating>weights[starts[0]] if even and starts[0] < starts[1] else 1
-    for r in range(ABREAST):
+    for r in range(MX_ABREAST):
         y[r * size] = totals[r] * weight
 
 
@@ -283,7 +277,7 @@ cdef class Mixture(Work):
         cdef Py_ssize_t at = 0, i, place
         cdef double weight
         self.outer, self.n, self.inner = shape
-        self.size, self.dtype, self.even, self.together = len(rows), dtype, even, ABREAST if self.inner == 1 else 1
+        self.size, self.dtype, self.even, self.together = len(rows), dtype, even, MX_ABREAST if self.inner == 1 else 1
         count = sum([len(row) for row in rows])
         self.starts = <Py_ssize_t*>malloc((self.size + 1) * sizeof(Py_ssize_t))
         self.places = <Py_ssize_t*>malloc((count + 1) * sizeof(Py_ssize_t))
@@ -307,7 +301,7 @@ cdef class Mixture(Work):
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
         cdef Py_ssize_t elements = self.outer * max(self.n, self.size) * self.inner
         run_tasks(<task_function>mix_task, <void*>self, data, (self.outer + self.together - 1) // self.together,
-                  threads_of(threads, elements // (THREAD_BYTES // 4)), 0)
+                  threads_of(threads, elements // (MX_THREAD_BYTES // 4)), 0)
         return -1
 
 
@@ -322,7 +316,7 @@ cdef void mix_some(Mixture self, const floating* x, floating* y, Py_ssize_t t) n
     """Write some rows, where these have an element for each place, or the rows of a matrix."""
     cdef Py_ssize_t first = t * self.together, last = min(first + self.together, self.outer), outer, i
     for i in range(self.size):
-        if last == first + ABREAST:
+        if last == first + MX_ABREAST:
             mix_abreast(x + first * self.n, y + first * self.size + i, self.starts + i, self.places, self.weights, self.even, self.n,
                         self.size)
             continue

@@ -4,7 +4,7 @@ from cython.parallel cimport prange
 from libc.stdint cimport int32_t, int64_t
 
 from mxop._kernels.instruction_sets cimport BULK
-from mxop._kernels.machine cimport TASKS_A_THREAD
+from mxop._kernels.machine cimport MX_TASKS_A_THREAD
 from mxop._kernels.team cimport mx_next_task, mx_shares, share_out, threads_for
 
 ctypedef fused place:
@@ -44,7 +44,7 @@ def dot(const place[::1] starts, const place[::1] columns, const real[::1] value
     if values.shape[0] == 0 or rhs.shape[0] == 0:
         out[:, :] = 0
         return
-    parts = min(rows, threads * TASKS_A_THREAD)
+    parts = min(rows, threads * MX_TASKS_A_THREAD)
     with nogil:
         share_out(&shares, parts, threads, 0)
         for k in prange(threads, num_threads=threads, schedule="static", chunksize=1):

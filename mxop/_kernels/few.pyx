@@ -8,7 +8,7 @@ from cython.parallel cimport prange
 from libc.string cimport memset
 
 from mxop._kernels.instruction_sets cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of
-from mxop._kernels.machine cimport CACHE_LINE, L2_BLOCK, SPARE_TASKS, THREAD_PRODUCTS
+from mxop._kernels.machine cimport MX_CACHE_LINE, MX_L2_BYTES, MX_RUN, MX_SPARE_TASKS, MX_THREAD_PRODUCTS
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.team cimport mx_next_task, mx_shares, parts_of, share_out, threads_of
 from mxop._kernels.windows cimport mx_images, read_images
@@ -41,7 +41,6 @@ cdef extern from "mxop_gemm.h" nogil:
 cdef enum:
     TURNS = 16              # of each thread, at most, if there are as many tasks
     SLICES = 16             # that sums are cut into, at most, for threads to take
-    CHUNK = 64              # elements of filters that are converted at a time
 
 
 cdef void turns_of(const mx_few_kernels* kernels, const mx_few* f, mx_shares* shares, Py_ssize_t turns, Py_ssize_t tasks, int thread,
@@ -123,11 +122,11 @@ cdef class FewFilters(Work):
         if 0 in (f.groups, f.filters) or not (self.batch or f.sums):
             return 0
         tasks = self.cut(kernels, &f, &threads)
-        room = each = (<Py_ssize_t>kernels.plan(&f) + CACHE_LINE - 1) & -CACHE_LINE
+        room = each = (<Py_ssize_t>kernels.plan(&f) + MX_CACHE_LINE - 1) & -MX_CACHE_LINE
         if finish is not None:
             each += finish.room
         shared = (f.windows + 2 * (kernel[0] + kernel[1] + kernel[2] + 1 + f.images.stride[2])) * sizeof(Py_ssize_t)
-        shared = (shared + CACHE_LINE - 1) & -CACHE_LINE
+        shared = (shared + MX_CACHE_LINE - 1) & -MX_CACHE_LINE
         size = f.groups * f.slices * f.filters * f.windows * (8 if self.double_ else 4)
         block = block_new(threads * each + shared + size)
         f.places, f.packed = <Py_ssize_t*>(block.data + threads * each), block.data + threads * each + shared
@@ -150,10 +149,10 @@ cdef class FewFilters(Work):
         cdef Py_ssize_t lines = f.images.found[1], planes = self.batch * f.images.found[0], tasks, least
         f.band = 1
         least = kernels.plan(f)
-        threads[0] = threads_of(threads[0], planes * lines * f.images.found[2] * f.groups * f.filters * f.windows // THREAD_PRODUCTS)
+        threads[0] = threads_of(threads[0], planes * lines * f.images.found[2] * f.groups * f.filters * f.windows // MX_THREAD_PRODUCTS)
         f.band = lines
-        while f.band > 1 and (<Py_ssize_t>kernels.plan(f) - least > L2_BLOCK or (
-                not f.sums and threads[0] > 1 and planes * f.groups * parts_of(lines, f.band) < SPARE_TASKS * threads[0])):
+        while f.band > 1 and (<Py_ssize_t>kernels.plan(f) - least > MX_L2_BYTES // 4 or (
+                not f.sums and threads[0] > 1 and planes * f.groups * parts_of(lines, f.band) < MX_SPARE_TASKS * threads[0])):
             f.band = (f.band + 1) // 2
         f.bands = parts_of(lines, f.band)
         f.units = planes * f.bands
@@ -184,10 +183,10 @@ cdef class OfFinite(Work):
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
         cdef mx_load load = load_of(self.direct.weight_type, True)
         cdef Py_ssize_t size = self.direct.few.weight_size, k, i
-        cdef double some[CHUNK]
+        cdef double some[MX_RUN]
         cdef double zero = 0
-        for k in range(0, self.count, CHUNK):
-            load(min(CHUNK, self.count - k), data[0] + k * size, size, some)
-            for i in range(min(CHUNK, self.count - k)):
+        for k in range(0, self.count, MX_RUN):
+            load(min(MX_RUN, self.count - k), data[0] + k * size, size, some)
+            for i in range(min(MX_RUN, self.count - k)):
                 zero += some[i] * 0
         return (self.work if zero == 0 else <Work>self.direct).run(data, threads)

@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memset
 
 from mxop._kernels.codes cimport BOOL, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
 from mxop._kernels.instruction_sets cimport BULK, itemsize_of
-from mxop._kernels.machine cimport THREAD_BYTES
+from mxop._kernels.machine cimport MX_BLOCK_BYTES, MX_THREAD_BYTES
 from mxop._kernels.operands cimport MAX_DIMS
 from mxop._kernels.interp cimport streams
 from mxop._kernels.memory cimport Block, block_new, block_release
@@ -21,7 +21,7 @@ from mxop._kernels.work cimport Work
 
 cdef enum:
     MOST_SIZES = MAX_DIMS
-    SOME = 512  # indices whose places are found at a time
+    SOME = MX_BLOCK_BYTES // 8  # indices whose places are found at a time
 
     CLIP = 0  # to the nearest that exists
     WRAP = 1  # modulo the size
@@ -343,7 +343,7 @@ cdef class OneHot(Work):
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
         cdef Py_ssize_t nbytes = self.count * self.depth * self.itemsize
         with nogil:
-            share_parts(<part_function>mark_rows, <void*>self, data, self.count, threads_of(threads, nbytes // THREAD_BYTES), nbytes)
+            share_parts(<part_function>mark_rows, <void*>self, data, self.count, threads_of(threads, nbytes // MX_THREAD_BYTES), nbytes)
         return -1
 
 
@@ -458,13 +458,13 @@ cdef class Gather(Work):
     cdef void all_rows(self, char** data, int threads) noexcept nogil:
         """Take the rows that all indices name."""
         cdef Py_ssize_t nbytes = self.count * self.shape.inner * self.itemsize
-        share_parts(<part_function>take_named, <void*>self, data, self.count, threads_of(threads, nbytes // THREAD_BYTES), nbytes)
+        share_parts(<part_function>take_named, <void*>self, data, self.count, threads_of(threads, nbytes // MX_THREAD_BYTES), nbytes)
 
     cdef void move(self, const char* source, char* target, const Py_ssize_t* place, int threads) noexcept nogil:
         cdef Shape s = self.shape
         cdef Py_ssize_t moved = s.outer * s.m * s.inner
         cdef const void* what[3]
-        threads = threads_of(threads, moved * self.itemsize // THREAD_BYTES)
+        threads = threads_of(threads, moved * self.itemsize // MX_THREAD_BYTES)
         if self.putting:
             memset(target, 0, s.outer * s.n * s.inner * self.itemsize)
             if moved:

@@ -7,7 +7,10 @@ has an influence on another; sums are cut by sizes alone, so results have the sa
 from cython.parallel cimport prange
 
 from mxop._kernels.instruction_sets cimport gemm_kernels, itemsize_of, load_of, mx_load, mx_store, store_of
-from mxop._kernels.machine cimport CACHE_LINE, SPARE_TASKS, THREAD_PRODUCTS
+from mxop._kernels.machine cimport (
+    MX_CACHE_LINE, MX_COLUMNS, MX_GEMM_DEPTH, MX_GEMM_PACKING, MX_SLICE, MX_SLICE_PRODUCTS, MX_SLICED, MX_SLICES, MX_SPARE_TASKS,
+    MX_STACK_BYTES, MX_TASKS_A_THREAD, MX_THREAD_BYTES, MX_THREAD_PRODUCTS,
+)
 from mxop._kernels.memory cimport Block, block_new, block_release, fill_scratch
 from mxop._kernels.team cimport mx_next_task, mx_shares, parts_of, share_out, threads_of
 from mxop._kernels.windows cimport mx_images, read_images
@@ -49,22 +52,6 @@ cdef extern from "mxop_gemm.h" nogil:
         void (*join)(const mx_gemm* g, Py_ssize_t count, void* parts) noexcept nogil
         size_t (*kept)(const mx_gemm* g) noexcept nogil
         void (*keep)(const mx_gemm* g, void* packed) noexcept nogil
-
-cdef enum:
-    ROWS = 528              # of a tile, and columns: what is packed for it is used often enough
-    COLUMNS = 512
-    QUICK = 32768           # multiplications before which other threads of Python are not let in
-    WORTH_READING = 60000   # the same of a matrix and a vector, whose numbers are used once
-    LEAST = 2000000         # of a tile, where there are several for each thread
-    PACKING = 24            # rows (or columns) of a tile whose multiplication takes as long as packing the other operand
-    FEW_ROWS = 48           # a tile has at least as many
-    FINISHED = 256          # summands, at most, where a formula is computed of each block of results, for memory would take longer
-    FINISHED_COSTLY = 64    # and where the formula is costly
-    SMALL = 8192            # bytes of scratch memory that need no allocation
-    FEW = 16384             # elements of a result, of which long sums are cut into slices for threads to take
-    SLICE = 4096            # summands of a slice at least
-    SLICE_WORK = 1000000    # and multiplications
-    MOST_SLICES = 16
 
 # How far it is from one product of a batch to the next, and from one group of them to the next, in bytes.
 cdef struct Next:
@@ -158,8 +145,8 @@ cdef void tiles(const mx_gemm_kernels* kernels, const Batch* batch, char* scratc
 cdef void cut_sums(Batch* batch) noexcept:
     """Cut long sums of few results into slices, by sizes alone."""
     cdef double work = <double>batch.gemm.m * batch.gemm.n * batch.gemm.k
-    if batch.count == 1 and batch.gemm.m * batch.gemm.n <= FEW and batch.gemm.k >= 2 * SLICE:
-        batch.slices = max(<Py_ssize_t>min(MOST_SLICES, batch.gemm.k // SLICE, work / SLICE_WORK), 1)
+    if batch.count == 1 and batch.gemm.m * batch.gemm.n <= MX_SLICED and batch.gemm.k >= 2 * MX_SLICE:
+        batch.slices = max(<Py_ssize_t>min(MX_SLICES, batch.gemm.k // MX_SLICE, work / MX_SLICE_PRODUCTS), 1)
 
 
 cdef int cut(Batch* batch, Py_ssize_t width, int threads) noexcept:
@@ -167,21 +154,21 @@ cdef int cut(Batch* batch, Py_ssize_t width, int threads) noexcept:
     cdef Py_ssize_t m = batch.gemm.m, n = batch.gemm.n, many = batch.count * batch.slices, wanted, down, across, found
     cdef Py_ssize_t least_down = 1, least_across = 1, most = 0
     cdef double work = <double>batch.count * m * n * batch.gemm.k, time, least = 0
-    cdef Py_ssize_t worth = WORTH_READING if m == 1 or n == 1 else THREAD_PRODUCTS
-    if m > ROWS or n > COLUMNS:
-        least_down, least_across = parts_of(m, ROWS), parts_of(n, COLUMNS)
+    cdef Py_ssize_t worth = MX_THREAD_BYTES // 4 if m == 1 or n == 1 else MX_THREAD_PRODUCTS
+    if m > MX_COLUMNS or n > MX_COLUMNS:
+        least_down, least_across = parts_of(m, MX_COLUMNS), parts_of(n, MX_COLUMNS)
     batch.down, batch.across = least_down, least_across
     if threads == 1 or work < 2 * worth:
         return 1
     threads = threads_of(threads, <Py_ssize_t>(work / worth))
-    wanted = max(threads, <Py_ssize_t>min(SPARE_TASKS * threads, work / LEAST))
+    wanted = max(threads, <Py_ssize_t>min(MX_SPARE_TASKS * threads, work / (MX_TASKS_A_THREAD * MX_THREAD_PRODUCTS)))
     down = least_down
-    while down == least_down or (m // down >= FEW_ROWS and many * (down - 1) * least_across < wanted):
+    while down == least_down or (m // down >= 2 * MX_GEMM_PACKING and many * (down - 1) * least_across < wanted):
         across = least_across
         while across == least_across or (n // across >= 2 * width and many * down * (across - 1) < wanted):
             found = many * down * across
-            time = <double>parts_of(found, threads) * (parts_of(m, down) + PACKING)
-            time *= parts_of(parts_of(n, width), across) * width + PACKING
+            time = <double>parts_of(found, threads) * (parts_of(m, down) + MX_GEMM_PACKING)
+            time *= parts_of(parts_of(n, width), across) * width + MX_GEMM_PACKING
             if min(found, wanted) > most or (min(found, wanted) == most and time < least):
                 batch.down, batch.across, most, least = down, across, min(found, wanted), time
             across += 1
@@ -196,7 +183,7 @@ cdef Py_ssize_t room_of(const mx_gemm_kernels* kernels, const Batch* batch) noex
         rows = (parts_of(rows, kernels.height) + batch.down - 1) // batch.down * kernels.height
     if batch.across > 1:
         columns = ((columns + kernels.width - 1) // kernels.width + batch.across - 1) // batch.across * kernels.width
-    return (<Py_ssize_t>kernels.room(&batch.gemm, rows, columns) + CACHE_LINE - 1) & -CACHE_LINE
+    return (<Py_ssize_t>kernels.room(&batch.gemm, rows, columns) + MX_CACHE_LINE - 1) & -MX_CACHE_LINE
 
 
 cdef class Product(Work):
@@ -296,7 +283,7 @@ cdef class Product(Work):
 
     cdef bint finishes(self, bint costly) noexcept:
         cdef const mx_gemm* g = &self.batch.gemm
-        cdef bint little = g.k <= (FINISHED_COSTLY if costly else FINISHED) and self.batch.slices == 1 and g.m > 1 and g.n > 1
+        cdef bint little = g.k <= (MX_GEMM_DEPTH // 4 if costly else MX_GEMM_DEPTH) and self.batch.slices == 1 and g.m > 1 and g.n > 1
         return little and not g.add and self.c_type == self.double_ and g.c_column == itemsize_of(self.c_type)
 
     cdef int run_finishing(self, char** data, int threads, Finish finish) except -1:
@@ -310,7 +297,7 @@ cdef class Product(Work):
         """Run, and compute a formula of each tile if there is one."""
         cdef const mx_gemm_kernels* kernels = self.kernels
         cdef Batch batch = self.batch
-        cdef char small[SMALL + CACHE_LINE]
+        cdef char small[MX_STACK_BYTES + MX_CACHE_LINE]
         cdef char* scratch = small
         cdef Block* block = NULL
         cdef Py_ssize_t room, each, partial
@@ -326,11 +313,11 @@ cdef class Product(Work):
         if finish is not None:
             each += finish.room
         partial = batch.slices * batch.gemm.m * batch.gemm.n * batch.itemsize if batch.slices > 1 else 0
-        if threads * each + partial > SMALL:
+        if threads * each + partial > MX_STACK_BYTES:
             block = block_new(threads * each + partial)
             scratch = block.data
         else:
-            scratch += -<Py_ssize_t>scratch & (CACHE_LINE - 1)
+            scratch += -<Py_ssize_t>scratch & (MX_CACHE_LINE - 1)
             fill_scratch(small, sizeof(small))
         batch.partial = scratch + threads * each
         if batch.count * batch.slices * batch.down * batch.across > 1 or finish is not None:
@@ -338,7 +325,7 @@ cdef class Product(Work):
                 tiles(kernels, &batch, scratch, room, each, threads)
                 if batch.slices > 1:
                     kernels.join(&batch.gemm, batch.slices, batch.partial)
-        elif batch.gemm.m * batch.gemm.n * batch.gemm.k < QUICK:  # others wait no longer than letting them in takes
+        elif batch.gemm.m * batch.gemm.n * batch.gemm.k < MX_THREAD_PRODUCTS // MX_TASKS_A_THREAD:  # others wait no longer than letting them in takes
             kernels.tile(&batch.gemm, 0, batch.gemm.m, 0, batch.gemm.n, scratch)
         else:
             with nogil:

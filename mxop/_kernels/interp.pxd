@@ -1,11 +1,13 @@
 from mxop._kernels.instruction_sets cimport mx_loop, mx_total
+from mxop._kernels.machine cimport MX_MEMORY_BLOCK
 from mxop._kernels.operands cimport Operand, Value
 
 cdef enum:
     MOST_AHEAD = 8          # arrays that are fetched ahead
-    MEMORY_BYTES = 1920     # a block of data from memory, whole groups of vectors: while it is computed, what comes next is read
-    PART_BYTES = 960        # of the results of an instruction, for each of which a little is fetched
-    MOST_REGISTERS = 256    # of a program
+    PART_BYTES = MX_MEMORY_BLOCK // 2       # of the results of an instruction, for each of which a little is fetched
+    MOST_REGISTERS = 256    # of a program; and scalars
+    MOST_SCALARS = 128
+    MOST_TINY = 24          # of both, where no memory is allocated
 
 cdef struct StepC:
     mx_loop loop

@@ -13,10 +13,12 @@ from .instruction_sets cimport (
     BULK, ISA, instruction, itemsize_of, mx_instruction, mx_prefetch, mx_prefetch_first,
     mx_stream_fence,
 )
-from .machine cimport BEYOND_CACHES, GIL_BYTES, L2_BLOCK, TASKS_A_THREAD
+from .machine cimport (
+    MX_BLOCK_BYTES, MX_GIL_BYTES, MX_L2_BYTES, MX_LONG_ROW, MX_MEMORY_BLOCK, MX_PREFETCH_BYTES, MX_STACK_BYTES, MX_TASKS_A_THREAD,
+)
 from .memory cimport Block, block_new, block_release, fill_scratch
 from .operands cimport (
-    MANY, REQ_ADD, REQ_INPLACE, REQ_NULL, REQ_WRITE, block_in_place, converts, is_value, load_block, load_key, period_of,
+    REQ_ADD, REQ_INPLACE, REQ_NULL, REQ_WRITE, block_in_place, converts, is_value, load_block, load_key, period_of,
     place_in_order, store_block, was_read,
 )
 from .team cimport is_small, parts_of, run_tasks, task_function, threads_for
@@ -24,38 +26,11 @@ from .team cimport is_small, parts_of, run_tasks, task_function, threads_for
 from mxop.formula import compile_program
 
 from .instruction_sets import has_instruction
+from .machine import STREAM_BYTES
 
-BLOCK_BYTES = 8192
-cdef enum:
-    ASKED_AHEAD = 3072      # prefetch distance in bytes, from the beginning of a block whose results are written by non-temporal stores
-    TINY_BYTES = 8192       # its temporaries
-    LEAST_BLOCK = 1024      # bytes of one of them, unless the call has less
-    TINY_REGISTERS = 24
-    MOST_VALUES = 64        # scalars of a program that has such
-
-
-def _last_cache():
-    """Return the bytes of the last cache that the first processor has, 0 where the system does not say.
-
-    What the C library says is that of all processors of a package together, a dozen times as much where each few have their own.
-    """
-    try:
-        with open("/sys/devices/system/cpu/cpu0/cache/index3/size") as file:
-            return int(file.read().removesuffix("K\n")) << 10
-    except (OSError, ValueError):
-        return 0
-
-
-# Results of at least this size are written by non-temporal stores: half of the bytes that are read and written, which is the result
-# where one array is read.
-# Where the last cache holds several times as much, a few cores are faster through it: it is large because many share it, and one core
-# waits long for memory.
-# What is moved, and halves, whose loops ask for what comes next then, go past it sooner than what is computed; and a function that is
-# costly later, for its results are copied by a core that is busy.
-cdef Py_ssize_t _cache = _last_cache()
-cdef Py_ssize_t _stream_bytes = max(16 << 20, _cache // 20)
-cdef Py_ssize_t _stream_computed = max(16 << 20, _cache // 10)
-cdef Py_ssize_t _stream_costly = max(48 << 20, _cache // 10)
+BLOCK_BYTES = MX_BLOCK_BYTES
+cdef Py_ssize_t _stream_bytes, _stream_computed, _stream_costly
+_stream_bytes, _stream_computed, _stream_costly = STREAM_BYTES
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------------
@@ -261,7 +236,7 @@ cdef class Program:
         """
         cdef unsigned long long bits = 0
         cdef int k
-        if self.copies or self.n_values or n < MANY or self.n_inputs > 64:
+        if self.copies or self.n_values or n < MX_LONG_ROW or self.n_inputs > 64:
             return None
         for k in range(self.n_inputs):
             if is_value(&inputs[k], least) and not self.keys[k] and inputs[k].shape[inputs[k].ndim - 1] % row == 0:
@@ -274,7 +249,7 @@ cdef class Program:
             listing = compile_program(self.made_of.roots, self.n_inputs, lambda name: has_instruction(name, ctype), ctype <= 1,
                                       frozenset([k for k in range(self.n_inputs) if bits >> k & 1]))
             found = Program(listing, self.params, ctype)
-            if not listing.values or (<Program>found).n_scalars > MOST_VALUES or (<Program>found).n_registers > MOST_REGISTERS:
+            if not listing.values or (<Program>found).n_scalars > MOST_SCALARS or (<Program>found).n_registers > MOST_REGISTERS:
                 found = None
             self.variants[bits] = found
         return <Program>found
@@ -354,8 +329,8 @@ cdef class Program:
 
         Meanwhile what `ahead` names is fetched; or the next block, if it is `_next_block`.
         """
-        cdef char* registers[256]
-        cdef char* rooms[256]
+        cdef char* registers[MOST_REGISTERS]
+        cdef char* rooms[MOST_REGISTERS]
         cdef const char* there
         cdef Py_ssize_t at = start, length, size = self.itemsize, room = (block * size + 63) & ~63
         cdef bint own = ahead == &_next_block   # whether what the next block reads is fetched meanwhile
@@ -364,15 +339,15 @@ cdef class Program:
         cdef int k, n_in = self.n_inputs, n_out = self.n_outputs, n_asked = 0, n_direct = 0
         cdef char* free_room = scratch  # in the end, for a block of another type
         cdef const char* result
-        cdef bint direct_in[256]
-        cdef Py_ssize_t period[256]     # of what is loaded once, and read from another place by each block
+        cdef bint direct_in[MOST_REGISTERS]
+        cdef Py_ssize_t period[MOST_REGISTERS]     # of what is loaded once, and read from another place by each block
         cdef Py_ssize_t longest = 0     # of these
         cdef Py_ssize_t within = 0      # rows of so many elements a block keeps, which are read where they lie
-        cdef Py_ssize_t in_row[256]     # elements of a row that is the same for all, and lies side by side
+        cdef Py_ssize_t in_row[MOST_REGISTERS]     # elements of a row that is the same for all, and lies side by side
         cdef Py_ssize_t offset = 0      # of a block in its row
-        cdef bint direct_out[256]
-        cdef bint past[256]             # the caches
-        cdef char values[8 * MOST_VALUES]
+        cdef bint direct_out[MOST_REGISTERS]
+        cdef bint past[MOST_REGISTERS]             # the caches
+        cdef char values[8 * MOST_SCALARS]
         if self.n_values:
             memcpy(values, scalars, self.n_scalars * size)
             scalars = values
@@ -412,7 +387,7 @@ cdef class Program:
                 free_room += room
         for k in range(n_in):           # while results go to memory, what is read next comes from there
             if direct_in[k] and past[0] and outputs.dtype == self.ctype and not own and ahead == NULL and n_asked < MOST_AHEAD:
-                asked[n_asked] = inputs[k].data + start * size + ASKED_AHEAD
+                asked[n_asked] = inputs[k].data + start * size + MX_PREFETCH_BYTES
                 n_asked += 1
         for k in range(n_in + n_out, self.n_registers):
             registers[k] = free_room
@@ -500,7 +475,7 @@ cdef class Program:
     cdef void look_ahead(self, Ahead* ahead, const Operand* inputs, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
         """Name elements ``start`` to ``stop`` of the inputs, the next block, as what is fetched."""
         cdef int k
-        ahead.n, ahead.far = 0, MEMORY_BYTES
+        ahead.n, ahead.far = 0, MX_MEMORY_BLOCK
         for k in range(min(self.n_inputs, <int>MOST_AHEAD)):
             if inputs[k].contiguous and inputs[k].dtype == self.ctype:
                 ahead.at[ahead.n] = inputs[k].data + start * self.itemsize
@@ -550,8 +525,8 @@ cdef class Program:
         With `total`, its elements are added to that instead, if the last instruction can: then the result is NULL.  What
         `ahead` names, if anything, is fetched meanwhile.
         """
-        cdef char* registers[256]
-        cdef char values[8 * MOST_VALUES]
+        cdef char* registers[MOST_REGISTERS]
+        cdef char values[8 * MOST_SCALARS]
         cdef const char* there
         cdef int k
         if self.n_values:
@@ -581,11 +556,10 @@ cdef class Program:
 
     cdef bint is_tiny(self, Py_ssize_t n) noexcept:
         """Return whether so many elements are few enough for :meth:`run_tiny`, and the program has room there."""
-        cdef Py_ssize_t size = (n * self.itemsize + 63) & ~63, kept = self.n_registers - self.n_inputs - self.n_outputs
-        if (size > GIL_BYTES or self.n_registers > TINY_REGISTERS or self.n_scalars > 16
-                or min(size, <Py_ssize_t>LEAST_BLOCK) * kept > TINY_BYTES):
+        cdef Py_ssize_t size = (n * self.itemsize + 63) & ~63
+        if size > MX_GIL_BYTES or self.n_registers > MOST_TINY or self.n_scalars > MOST_TINY:
             return False
-        return size <= LEAST_BLOCK or size * (1 + self.n_steps // 2 + 2 * self.n_costly) < 2 * team.PARALLEL_BYTES  # else threads help
+        return size * (1 + self.n_steps // 2 + 2 * self.n_costly) < 2 * team.PARALLEL_BYTES  # else threads help
 
     cdef bint takes_plain(self, const Operand* operands) noexcept:
         """Return whether operands, inputs and then outputs, are what :meth:`run_tiny` takes."""
@@ -599,9 +573,9 @@ cdef class Program:
 
     cdef void run_tiny(self, Py_ssize_t n, char** arrays, const Value* params) noexcept:
         """Run few elements of plain arrays of the compute type (inputs, then outputs)."""
-        cdef char scalars[128]
-        cdef char scratch[TINY_BYTES + 64]
-        cdef char* registers[TINY_REGISTERS]
+        cdef char scalars[8 * MOST_TINY]
+        cdef char scratch[MX_BLOCK_BYTES + 64]
+        cdef char* registers[MOST_TINY]
         cdef char* room = <char*>((<Py_ssize_t>scratch + 63) & ~63)
         cdef int k, first = self.n_inputs + self.n_outputs, kept = self.n_registers - first
         cdef Py_ssize_t at = 0, length, stride, block = n
@@ -610,7 +584,7 @@ cdef class Program:
         if self.n_scalars:
             self.fill_scalars(params, scalars)
         if self.n_steps > 1:
-            block = min(n, (min(BLOCK_BYTES, TINY_BYTES // max(kept, 1)) & ~63) // self.itemsize)
+            block = min(n, (min(BLOCK_BYTES, MX_BLOCK_BYTES // max(kept, 1)) & ~63) // self.itemsize)
         stride = (block * self.itemsize + 63) & ~63
         for k in range(first, self.n_registers):
             registers[k] = room + (k - first) * stride
@@ -626,9 +600,9 @@ cdef class Program:
 
     cdef int run(self, Py_ssize_t n, Operand* inputs, Operand* outputs, const Value* params) except -1:
         """Run the program on `n` elements."""
-        cdef Program by_values = self.by_values(n, inputs, MANY, 1)
-        cdef char small[12288 + 64]
-        cdef char scalar_room[1024]
+        cdef Program by_values = self.by_values(n, inputs, MX_LONG_ROW, 1)
+        cdef char small[MX_STACK_BYTES + 64]
+        cdef char scalar_room[8 * MOST_SCALARS]
         cdef char* scalars = scalar_room
         cdef Py_ssize_t block = BLOCK_BYTES // self.itemsize, need
         cdef int threads, k
@@ -644,7 +618,7 @@ cdef class Program:
             return by_values.run(n, inputs, outputs, params)
         if self.n_registers > MOST_REGISTERS:
             raise MemoryError(f"a program of {self.n_registers} registers is too large")
-        if self.n_scalars > 128:
+        if self.n_scalars > MOST_SCALARS:
             scalar_memory = block_new(self.n_scalars * 8)
             scalars = scalar_memory.data
         self.fill_scalars(params, scalars)
@@ -661,10 +635,10 @@ cdef class Program:
             waits = n * self.itemsize > team.PARALLEL_BYTES
         else:  # for memory alone, and not where it computes and converts for as long
             waits = stream and not (other and self.n_costly)
-        if self.n_steps > 1 and moved >= BEYOND_CACHES:
+        if self.n_steps > 1 and streams(moved // 2):
             ahead = &_next_block
         if waits:
-            block = MEMORY_BYTES // self.itemsize
+            block = MX_MEMORY_BLOCK // self.itemsize
         elif other or self.n_registers - self.n_inputs > 6:
             block = block // 2  # many temporaries, or blocks of another type: keep them all in the first-level cache
         if n < block:
@@ -673,11 +647,11 @@ cdef class Program:
         threads = threads_for(n * self.itemsize * (1 + self.n_steps // 2)) if n > block else 1
         job.scratch = <char*>((<Py_ssize_t>small + 63) & ~63)
         fill_scratch(small, sizeof(small))
-        if need * threads > 12288:
+        if need * threads > MX_STACK_BYTES:
             memory = block_new(need * threads)
             job.scratch = memory.data
         # several pieces for each thread: one whose core is busy is helped with what it has not begun
-        job.chunk = (n // (threads * TASKS_A_THREAD) if threads > 1 else L2_BLOCK // self.itemsize) // block * block + block
+        job.chunk = (n // (threads * MX_TASKS_A_THREAD) if threads > 1 else MX_L2_BYTES // 4 // self.itemsize) // block * block + block
         if threads > 1 and is_small(n * self.itemsize):
             job.chunk = (parts_of(n, threads) + 63) & ~63
         job.n, job.block, job.room, job.stream, job.ahead = n, block, need, stream, ahead

@@ -1,14 +1,9 @@
-# What is known of machines, and the thresholds of how work is cut: whoever blocks it, or shares it out, takes them from here.
-# Sizes of caches are those that every processor has for which a set of instructions is built: 32 KiB of L1 data, 256 KiB of L2 a core.
-cdef enum:
-    CACHE_LINE = 64             # bytes
-    PAGE = 4096                 # bytes
-    L1_BYTES = 32768            # a block of rows with all its temporaries
-    L2_BLOCK = 131072           # bytes: half of L2, for what is read, and as much for what is written
-    L2_BYTES = 1 << 20          # of a large L2: less data than this is not prefetched
-    BEYOND_CACHES = 1 << 25     # bytes read and written together that no cache holds until the next call
-    TASKS_A_THREAD = 8          # of large calls: a thread that the system held up leaves some to the others
-    SPARE_TASKS = 2             # the same, of products, whose tasks are long
-    THREAD_BYTES = 1 << 18      # that a thread should move: 0.1 ms from random places
-    THREAD_PRODUCTS = 250000    # multiplications that a thread should do
-    GIL_BYTES = 65536           # moved without letting other threads of Python run: waking one takes as long
+# The numbers of mxop_machine.h, which Python reads as attributes of the module.
+cdef extern from "mxop_machine.h" nogil:
+    cpdef enum:
+        MX_CACHE_LINE, MX_PAGE, MX_HUGE_PAGE, MX_L1_BYTES, MX_L1_WAYS, MX_L2_BYTES, MX_STREAM_BYTES, MX_PREFETCH_BYTES,
+        MX_PARALLEL_BYTES, MX_SMALL_TIMES, MX_THREAD_BYTES, MX_THREAD_PRODUCTS, MX_TASKS_A_THREAD, MX_SPARE_TASKS,
+        MX_GIL_BYTES, MX_BLOCK_BYTES, MX_MEMORY_BLOCK, MX_STACK_BYTES, MX_RUN, MX_LONG_ROW, MX_SHORT_ROW, MX_COLUMNS,
+        MX_ABREAST, MX_SUM_TASKS, MX_SUM_CHUNK, MX_SUM_CHUNKS, MX_SUM_PARTS, MX_SUM_COLUMNS, MX_SUM_NARROW, MX_SUM_RUN,
+        MX_SLICE, MX_SLICE_PRODUCTS, MX_SLICED, MX_SLICES, MX_GEMM_DEPTH, MX_GEMM_BLOCK, MX_GEMM_PACKING,
+        MX_FEW_FILTERS, MX_FEW_SUMS, MX_FEW_SUMMANDS

@@ -17,7 +17,8 @@ from cpython.ref cimport Py_INCREF, Py_DECREF
 from mxop.support.errors import OutOfMemoryError
 from mxop.support.limits import setting
 
-from mxop._kernels.machine cimport PAGE
+from mxop._kernels.machine cimport MX_CACHE_LINE, MX_HUGE_PAGE, MX_L1_BYTES, MX_PAGE
+
 cdef extern from "Python.h":
     void Py_FatalError(const char* message)
 
@@ -65,12 +66,11 @@ cdef extern from *:
     int mx_elsewhere
 
 cdef enum:
-    HEADER = 64             # room for a Block, in front of its memory
+    HEADER = MX_CACHE_LINE  # room for a Block, in front of its memory
     N_CLASSES = 240
-    HUGE = 4194304          # from here on, ask the system for huge pages
-    HUGE_ALIGN = 2097152
-    SPREAD = 32768          # from here on, blocks begin at places of a page that are far from each other's
-    GUARD = 64              # bytes in front of and behind each block, at least
+    HUGE = 2 * MX_HUGE_PAGE # from here on, ask the system for huge pages
+    SPREAD = MX_L1_BYTES    # from here on, blocks begin at places of a page that are far from each other's
+    GUARD = MX_CACHE_LINE   # bytes in front of and behind each block, at least
     GUARD_BYTE = 0xA5
     PUT_OFF = 1 << 26       # bytes of freed blocks that are not given back yet
     MANY_PUT_OFF = 1 << 14
@@ -153,7 +153,7 @@ cdef Block* _from_system(Py_ssize_t rounded, Py_ssize_t size_class) noexcept:
     global _spread
     cdef Block* block
     cdef char* raw
-    cdef Py_ssize_t room = PAGE if rounded >= SPREAD else 0
+    cdef Py_ssize_t room = MX_PAGE if rounded >= SPREAD else 0
     if debug_memory():
         raw = <char*>mx_aligned(64, HEADER + GUARD + rounded + GUARD)
         if raw == NULL:
@@ -164,7 +164,7 @@ cdef Block* _from_system(Py_ssize_t rounded, Py_ssize_t size_class) noexcept:
         block = <Block*>malloc(sizeof(Block))
         if block == NULL:
             return NULL
-        raw = <char*>mx_aligned(HUGE_ALIGN, rounded)
+        raw = <char*>mx_aligned(MX_HUGE_PAGE, rounded)
         if raw == NULL:
             free(block)
             return NULL
@@ -177,8 +177,8 @@ cdef Block* _from_system(Py_ssize_t rounded, Py_ssize_t size_class) noexcept:
         block = <Block*>raw
         block.data = raw + HEADER
         if room:
-            _spread = (_spread + 5 * PAGE // 8) % PAGE
-            block.data += (_spread - <Py_ssize_t>block.data) & (PAGE - 1)
+            _spread = (_spread + 5 * MX_PAGE // 8) % MX_PAGE
+            block.data += (_spread - <Py_ssize_t>block.data) & (MX_PAGE - 1)
     block.size_class = size_class
     return block
 

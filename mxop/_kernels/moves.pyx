@@ -5,10 +5,8 @@ memory, and the innermost becomes the element where it is short.  Then one or tw
 the instruction set, see ``mxop_move.h``.  Conversions go through a program; if they also transpose, elements are put in order
 first.
 """
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-
 from mxop._kernels.instruction_sets cimport BULK, itemsize_of, mx_stream_fence
-from mxop._kernels.machine cimport GIL_BYTES, TASKS_A_THREAD
+from mxop._kernels.machine cimport MX_CACHE_LINE, MX_GIL_BYTES, MX_L2_BYTES, MX_SHORT_ROW, MX_TASKS_A_THREAD
 from mxop._kernels.operands cimport MAX_DIMS, REQ_INPLACE, REQ_WRITE, Operand, distance
 from mxop._kernels.interp cimport Program, streams
 from mxop._kernels.memory cimport Block, block_new, block_release
@@ -19,15 +17,6 @@ cdef extern from "mxop_bulk.h" nogil:
         MX_ROWS
         MX_BLOCKS
         MX_SCATTER
-
-cdef enum:
-    SHORT = 16              # elements in a row: less are slow to copy row by row
-    WIDE = 64               # bytes of a row that is an element
-    FEWER = 4               # such elements in a row
-    STREAMED = 512          # bytes of a row from which on non-temporal stores are used
-    PIECE = 64              # elements of any size that fill lines
-    SEVERAL = 1 << 19       # and from which on one thread, too, has several tasks
-    FEW = 256               # elements that are done before a plan for them were made
 
 # What is moved: axes in the order of the target's memory, the innermost first; strides in bytes.
 cdef struct Plan:
@@ -104,7 +93,7 @@ cdef void widened(Plan* plan) noexcept nogil:
     cdef Py_ssize_t bytes = plan.shape[0] * plan.size
     cdef int a
     if plan.ndim > 1 and plan.froms[0] == plan.size and plan.tos[0] == plan.size and (
-            bytes in (2, 4, 8, 16) or 16 < bytes <= WIDE):
+            bytes in (2, 4, 8, 16) or 16 < bytes <= MX_CACHE_LINE):
         plan.size = <int>bytes
         for a in range(1, plan.ndim):
             plan.shape[a - 1], plan.froms[a - 1], plan.tos[a - 1] = plan.shape[a], plan.froms[a], plan.tos[a]
@@ -144,9 +133,9 @@ cdef void choose(Plan* plan) noexcept nogil:
         if (plan.size <= 8 and plan.tos[0] == plan.size and plan.froms[1] == plan.size
                 and min(plan.shape[0], plan.shape[1]) * plan.size >= 16):
             plan.way = MX_BLOCKS
-    elif plan.shape[0] < (SHORT if plan.size <= 16 else FEWER):
+    elif plan.shape[0] < (MX_SHORT_ROW if plan.size <= 16 else MX_SHORT_ROW // 4):
         for a in range(1, plan.ndim):
-            if plan.shape[a] >= SHORT:
+            if plan.shape[a] >= MX_SHORT_ROW:
                 second(plan, a)
                 plan.way = MX_SCATTER
                 return
@@ -156,7 +145,7 @@ cdef void divide(Plan* plan, int threads, bint several) noexcept nogil:
     """Cut the move into tasks, if there are to be several: positions of the axes after the second, and pieces of one of the first
     two."""
     cdef int a
-    cdef Py_ssize_t wanted = threads * TASKS_A_THREAD, unit
+    cdef Py_ssize_t wanted = threads * MX_TASKS_A_THREAD, unit
     if plan.ndim == 1:
         plan.ndim, plan.shape[1], plan.froms[1], plan.tos[1] = 2, 1, 0, 0
     plan.tasks = 1
@@ -164,7 +153,7 @@ cdef void divide(Plan* plan, int threads, bint several) noexcept nogil:
         plan.tasks *= plan.shape[a]
     plan.cut = plan.shape[1] < plan.shape[0] and (plan.way != MX_ROWS or plan.shape[1] * plan.tasks < wanted)
     plan.cut = 0 if plan.cut else 1
-    unit = 1 if plan.way == MX_ROWS and plan.cut == 1 else PIECE
+    unit = 1 if plan.way == MX_ROWS and plan.cut == 1 else MX_CACHE_LINE
     plan.piece = plan.shape[plan.cut]
     if several and plan.tasks < wanted:
         plan.piece = (plan.piece * plan.tasks // wanted // unit + 1) * unit
@@ -219,69 +208,17 @@ cdef int carry_out(Plan* plan, Py_ssize_t total) except -1:
     cdef int threads = threads_for(total)
     widened(plan)
     choose(plan)
-    divide(plan, threads, threads > 1 or total >= SEVERAL)
+    divide(plan, threads, threads > 1 or total >= MX_L2_BYTES)
     plan.stream = streams(total) and (plan.way == MX_BLOCKS or (
-        plan.way == MX_ROWS and plan.tos[0] == plan.size and plan.shape[0] * plan.size >= STREAMED))
+        plan.way == MX_ROWS and plan.tos[0] == plan.size and plan.shape[0] * plan.size >= 8 * MX_CACHE_LINE))
     if threads > plan.tasks:
         threads = <int>plan.tasks
-    if total < GIL_BYTES:
+    if total < MX_GIL_BYTES:
         do_tasks(plan, 0, plan.tasks)
         return 0
     with nogil:
         share_parts(<part_function>do_part, plan, NULL, plan.tasks, max(threads, 1), total)
     return 0
-
-
-ctypedef fused word:
-    uint8_t
-    uint16_t
-    uint32_t
-    uint64_t
-
-
-cdef word* in_turn(const Operand* source, const char* p, int axis, word* to) noexcept nogil:
-    """Write the elements from an axis on, one by one; return where the next go."""
-    cdef int last = source.ndim - 1
-    cdef Py_ssize_t i, j, k, step = source.strides[last], n = source.shape[last]
-    cdef Py_ssize_t rows = source.shape[last - 1] if last > 0 else 1, row = source.strides[last - 1] if last > 0 else 0
-    cdef Py_ssize_t planes = source.shape[last - 2] if last > 1 else 1, plane = source.strides[last - 2] if last > 1 else 0
-    cdef const char* at
-    cdef const char* element
-    cdef word a, b, c, d
-    if axis < last - 2:
-        for i in range(source.shape[axis]):
-            to = in_turn(source, p + i * source.strides[axis], axis + 1, to)
-        return to
-    for k in range(planes):
-        at = p + k * plane
-        for j in range(rows):
-            element = at
-            for i in range(n >> 2):     # read before any is written, or the compiler reads addresses and bounds again
-                a, b = (<const word*>element)[0], (<const word*>(element + step))[0]
-                c, d = (<const word*>(element + 2 * step))[0], (<const word*>(element + 3 * step))[0]
-                to[0], to[1], to[2], to[3] = a, b, c, d
-                to, element = to + 4, element + 4 * step
-            for i in range(n & 3):
-                to[0] = (<const word*>element)[0]
-                to, element = to + 1, element + step
-            at += row
-    return to
-
-
-cdef bint move_few(Py_ssize_t n, const Operand* source, char* to) noexcept nogil:
-    """Copy elements of any strides to where they lie one after the other; tell whether they are so few that this is quick."""
-    cdef Py_ssize_t size = itemsize_of(source.dtype)
-    if not 0 < n <= FEW:
-        return False
-    if size == 4:
-        in_turn(source, source.data, 0, <uint32_t*>to)
-    elif size == 8:
-        in_turn(source, source.data, 0, <uint64_t*>to)
-    elif size == 2:
-        in_turn(source, source.data, 0, <uint16_t*>to)
-    else:
-        in_turn(source, source.data, 0, <uint8_t*>to)
-    return True
 
 
 cdef int move(Py_ssize_t n, Operand* source, Operand* target, Program convert) except -1:
@@ -301,15 +238,13 @@ cdef int move(Py_ssize_t n, Operand* source, Operand* target, Program convert) e
     cdef bint same = source.dtype == target.dtype and target.req in (REQ_WRITE, REQ_INPLACE)
     if n == 0:
         return 0
-    if same and target.contiguous and not source.contiguous and move_few(n, source, target.data):
-        return 0
     if (not same and source.contiguous) or not merged(source, target, n, &plan):
         return convert.run(n, source, target, NULL)
     if same:
         in_order(&plan)
         return carry_out(&plan, total)
     in_order(&plan)
-    if not transposes(&plan) or total < GIL_BYTES:
+    if not transposes(&plan) or total < MX_GIL_BYTES:
         return convert.run(n, source, target, NULL)
     memory = block_new(total)  # elements of the source's type, in the order of the target's axes
     try:
@@ -323,7 +258,7 @@ cdef int move(Py_ssize_t n, Operand* source, Operand* target, Program convert) e
 
 
 cdef str way_of(Py_ssize_t n, const Operand* source, const Operand* target):
-    """Return how :func:`move` moves more than a few elements: by rows, by transposed blocks, strided, or by the program."""
+    """Return how :func:`move` moves elements: by rows, by transposed blocks, strided, or by the program."""
     cdef Plan plan
     if n == 0 or source.dtype != target.dtype or target.req not in (REQ_WRITE, REQ_INPLACE) or not merged(source, target, n, &plan):
         return "program"

@@ -1,6 +1,5 @@
 cdef enum:
     MAX_DIMS = 32
-    MANY = 160              # elements for which an input is worth a scalar
     REQ_NULL = 0
     REQ_WRITE = 1
     REQ_INPLACE = 2

@@ -9,11 +9,11 @@ right, so nothing is divided and zeros are like other numbers.
 from cython.parallel cimport prange
 from libc.stdlib cimport free, malloc
 
+from mxop._kernels.machine cimport MX_ABREAST
 from mxop._kernels.memory cimport fill_scratch
 
 cdef enum:
     MOST = 12    # tangents; that is the order of the derivative
-    ABREAST = 8  # rows at once, where there are none: a product waits for the one before it
 
 
 ctypedef fused real:
@@ -57,25 +57,25 @@ cdef void row(const real* const* inputs, int m, real* out, Py_ssize_t begin, Py_
 
 cdef void abreast(const real* x, real* out, Py_ssize_t n, double* after) noexcept nogil:
     """Go through some rows without tangents."""
-    cdef double state[ABREAST]
+    cdef double state[MX_ABREAST]
     cdef Py_ssize_t k
     cdef int i
-    for i in range(ABREAST):
+    for i in range(MX_ABREAST):
         state[i] = 1
     for k in range(n - 1, -1, -1):
-        for i in range(ABREAST):
-            after[k * ABREAST + i] = state[i]
+        for i in range(MX_ABREAST):
+            after[k * MX_ABREAST + i] = state[i]
             state[i] *= x[i * n + k]
-    for i in range(ABREAST):
+    for i in range(MX_ABREAST):
         state[i] = 1
     for k in range(n):
-        for i in range(ABREAST):
-            out[i * n + k] = <real>(state[i] * after[k * ABREAST + i])
+        for i in range(MX_ABREAST):
+            out[i * n + k] = <real>(state[i] * after[k * MX_ABREAST + i])
             state[i] *= x[i * n + k]
 
 
 cdef int rows(const real* const* inputs, int m, real* out, Py_ssize_t count, Py_ssize_t n, int threads) except -1:
-    cdef Py_ssize_t together = 1 if m else ABREAST, tasks = (count + together - 1) // together, t, i, failed = 0
+    cdef Py_ssize_t together = 1 if m else MX_ABREAST, tasks = (count + together - 1) // together, t, i, failed = 0
     cdef size_t room = (<size_t>n + 1) * (together << m)
     cdef double* memory
     for t in prange(tasks, nogil=True, num_threads=threads, schedule="static"):

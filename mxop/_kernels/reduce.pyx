@@ -8,9 +8,12 @@ Elements of which nothing is computed are combined where they lie.  The loops ar
 from libc.math cimport INFINITY, hypot, sqrt
 
 from mxop._kernels.instruction_sets cimport BULK, ISA, itemsize_of, mx_prefetch
-from mxop._kernels.machine cimport TASKS_A_THREAD
+from mxop._kernels.machine cimport (
+    MX_PREFETCH_BYTES, MX_SUM_CHUNK, MX_SUM_CHUNKS, MX_SUM_COLUMNS, MX_SUM_NARROW, MX_SUM_PARTS, MX_SUM_RUN, MX_SUM_TASKS,
+    MX_TASKS_A_THREAD,
+)
 from mxop._kernels.operands cimport Operand, Value, collapse, distance, load_block
-from mxop._kernels.interp cimport BLOCK_BYTES, Ahead, Program
+from mxop._kernels.interp cimport BLOCK_BYTES, MOST_SCALARS, Ahead, Program
 from mxop._kernels.memory cimport Block, block_new, block_release
 from mxop._kernels.team cimport run_tasks, task_function, threads_for
 
@@ -22,15 +25,7 @@ cdef union Total:
     long long i
 
 cdef enum:
-    FEW = 16            # tasks that are enough; of fewer, each is divided, always in the same places
-    CHUNK = 32768       # elements of a part of a task
-    MAX_CHUNKS = 64
-    MAX_PARTS = 32      # of all tasks: the totals of each are written, and read again
-    WIDTH = 4096        # columns of a task at most: their totals stay in the second cache
-    LONG_RUN = 256      # neighbours that are combined where they lie, though not all of what is reduced lies side by side
-    FETCHED = 4096      # bytes of them that are fetched ahead
-    NARROW = 32         # columns that are too few for vectors: several rows are added to as many accumulators
-    TOGETHER = 256      # rows of a task at most
+    TOGETHER = 256      # rows of a task at most, whose totals lie on the stack
 
 # One reduction, as its tasks see it.
 cdef struct Job:
@@ -119,7 +114,7 @@ cdef void join_runs(const Job* job, const Operand* operand, char* scratch, Py_ss
         if operand.contiguous or end - at <= beside - at % beside:
             if end < stop:
                 mx_prefetch(operand.data + offset_of(end, operand.ndim, operand.shape, operand.strides),
-                            min(job.run * size, <Py_ssize_t>FETCHED))
+                            min(job.run * size, <Py_ssize_t>MX_PREFETCH_BYTES))
             BULK.fold[job.vtype](job.combine, total, operand.data + (at * size if operand.contiguous else offset_of(
                 at, operand.ndim, operand.shape, operand.strides)), 1, 0, end - at, job.block)
             at = end
@@ -135,7 +130,7 @@ cdef void join_range(Program map_, const Job* job, const Operand* operand, char*
     """Combine values ``start`` to ``stop`` with an accumulator; for a length, add up squares, scaled before."""
     cdef Py_ssize_t at = start, length
     cdef const char* values
-    if job.direct and scale == 1.0 and job.run >= min(job.n_reduced, <Py_ssize_t>LONG_RUN):
+    if job.direct and scale == 1.0 and job.run >= min(job.n_reduced, <Py_ssize_t>MX_SUM_RUN):
         join_runs(job, operand, scratch, start, stop, total)
         return
     while at < stop:
@@ -199,7 +194,7 @@ cdef void rows_task(Program map_, const Job* job, Py_ssize_t first, Py_ssize_t l
 cdef inline bint several_rows(const Job* job) noexcept nogil:
     """Return whether rows are combined several at a time: dense ones, and short ones."""
     cdef bint whole = job.run == job.n_reduced
-    return job.direct and ((whole and job.reduced.contiguous) or (job.run < LONG_RUN and (whole or job.combine != COMBINE_HYPOT)))
+    return job.direct and ((whole and job.reduced.contiguous) or (job.run < MX_SUM_RUN and (whole or job.combine != COMBINE_HYPOT)))
 
 
 cdef Py_ssize_t rows_beside(Program map_, const Job* job, Py_ssize_t first, Py_ssize_t last, char* scratch, Total* totals) noexcept nogil:
@@ -276,7 +271,7 @@ cdef void reduce_rows(Program map_, int combine, const Operand* inputs, Py_ssize
 # ---- columns: neighbours in memory belong to different results ------------------------------------------------------------
 cdef inline bint is_narrow(const Job* job, Py_ssize_t rows) noexcept nogil:
     """Return whether columns are so few, and so many rows long, that several rows are added at a time."""
-    return job.inner < NARROW and rows >= 8 * (2 * NARROW // job.inner)
+    return job.inner < MX_SUM_NARROW and rows >= 8 * (2 * MX_SUM_NARROW // job.inner)
 
 
 cdef void gather(Program map_, const Job* job, Operand* operand, const char* data, Py_ssize_t start, Py_ssize_t rows,
@@ -285,12 +280,12 @@ cdef void gather(Program map_, const Job* job, Operand* operand, const char* dat
 
     They lie at `data`, or are computed from element ``start`` of `operand` on.
     """
-    cdef Total lanes[2 * NARROW]
+    cdef Total lanes[2 * MX_SUM_NARROW]
     cdef Total nothing = identity(job.combine, job.ctype)
     cdef Py_ssize_t size = itemsize_of(job.vtype), several = 1, at = 0, stop = 0, many, k
     cdef const char* values
     if width == job.inner and is_narrow(job, rows):
-        several = 2 * NARROW // width
+        several = 2 * MX_SUM_NARROW // width
         stop = rows - rows % several
         for k in range(several * width):
             lanes[k] = nothing
@@ -375,7 +370,7 @@ cdef void do_part(Program map_, const Job* job, Py_ssize_t t, int thread) noexce
 
 cdef void divide(Job* job, int threads) noexcept nogil:
     """Say what tasks there are, and in how many parts each is done.  Where rows are cut does not depend on the threads."""
-    cdef Py_ssize_t most = MAX_CHUNKS, width = WIDTH
+    cdef Py_ssize_t most = MX_SUM_CHUNKS, width = MX_SUM_COLUMNS
     job.together = 1
     if job.columns:
         if not job.direct:
@@ -384,17 +379,17 @@ cdef void divide(Job* job, int threads) noexcept nogil:
         job.width = min(job.inner, width, ((job.inner + job.tiles - 1) // job.tiles + 15) & ~15)
         job.tiles = (job.inner + job.width - 1) // job.width
         job.tasks = job.n_kept // job.inner * job.tiles
-        most = MAX_PARTS // max(job.tasks, 1)
+        most = MX_SUM_PARTS // max(job.tasks, 1)
     else:
         job.width, job.tasks = 1, job.n_kept
     job.chunks = 1
-    if job.tasks < FEW:
-        job.chunks = min(max(job.n_reduced * job.width // CHUNK, 1), most)
+    if job.tasks < MX_SUM_TASKS:
+        job.chunks = min(max(job.n_reduced * job.width // MX_SUM_CHUNK, 1), most)
     elif not job.columns:
-        job.width = max(1, min(min(8 * CHUNK // job.n_reduced, <Py_ssize_t>TOGETHER), job.n_kept // (threads * TASKS_A_THREAD)))
+        job.width = max(1, min(min(8 * MX_SUM_CHUNK // job.n_reduced, <Py_ssize_t>TOGETHER), job.n_kept // (threads * MX_TASKS_A_THREAD)))
         job.tasks = (job.n_kept + job.width - 1) // job.width
     else:
-        job.together = max(1, min(CHUNK // (job.n_reduced * job.width), job.tasks // (threads * TASKS_A_THREAD)))
+        job.together = max(1, min(MX_SUM_CHUNK // (job.n_reduced * job.width), job.tasks // (threads * MX_TASKS_A_THREAD)))
         job.tasks = (job.tasks + job.together - 1) // job.together
     job.per_chunk = (job.n_reduced + job.chunks - 1) // job.chunks
 
@@ -460,7 +455,7 @@ cdef bint describe(Job* job, Program map_, int combine, const Reduced* source, c
     job.direct = job.plain and source.dtype == job.vtype
     job.side_by_side = (job.columns and job.direct and source.last_kept == 1 and source.last_reduced == 1
                         and source.kept_strides[last] == itemsize_of(job.vtype)
-                        and (job.inner >= NARROW or source.reduced_strides[source.n_reduced - 1] == job.inner * itemsize_of(job.vtype)))
+                        and (job.inner >= MX_SUM_NARROW or source.reduced_strides[source.n_reduced - 1] == job.inner * itemsize_of(job.vtype)))
     job.block = BLOCK_BYTES // map_.itemsize
     job.stride = (job.block * map_.itemsize + 63) & ~63
     return True
@@ -482,10 +477,10 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
     """
     cdef Job job
     cdef Block* memory
-    cdef char scalars[1024]
+    cdef char scalars[8 * MOST_SCALARS]
     cdef Py_ssize_t elements
     cdef int threads
-    if map_.n_scalars > 128:
+    if map_.n_scalars > MOST_SCALARS:
         raise MemoryError("the formula of a reduction has too many scalars")
     map_.fill_scalars(params, scalars)
     if not describe(&job, map_, combine, source, scalars, results):

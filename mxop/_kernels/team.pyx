@@ -3,7 +3,7 @@ import os
 
 from cython.parallel cimport prange
 
-from mxop._kernels.machine cimport GIL_BYTES, TASKS_A_THREAD
+from mxop._kernels.machine cimport MX_GIL_BYTES, MX_PARALLEL_BYTES, MX_SMALL_TIMES, MX_TASKS_A_THREAD
 
 from mxop.support.errors import OpValueError
 from mxop.support.limits import setting
@@ -71,10 +71,7 @@ cdef extern from "mxop_team.h" nogil:
 
 cdef int _threads = 1
 cdef bint _backwards = False
-PARALLEL_BYTES = 144 * 1024   # below this, waking the threads costs more than they save
-cdef enum:
-    SMALL = 7                 # times that much, work is small: the cores' caches hold all of it
-    OWN = 14                  # times that much, a thread gains nothing by what another has left: fetching it from there takes longer
+PARALLEL_BYTES = MX_PARALLEL_BYTES
 
 
 def set_num_threads(n):
@@ -123,7 +120,7 @@ cdef int threads_of(int most, Py_ssize_t parts) noexcept nogil:
 
 cdef bint is_small(Py_ssize_t nbytes) noexcept nogil:
     """Return whether work on so many bytes is best cut into one piece for each thread."""
-    return nbytes < SMALL * PARALLEL_BYTES
+    return nbytes < MX_SMALL_TIMES * PARALLEL_BYTES
 
 
 cdef void share_out(mx_shares* shares, Py_ssize_t tasks, int threads, Py_ssize_t nbytes) noexcept nogil:
@@ -133,15 +130,15 @@ cdef void share_out(mx_shares* shares, Py_ssize_t tasks, int threads, Py_ssize_t
     than caches hold begins where the work before ended, at what is still there.
     """
     global _backwards
-    cdef bint back = False
+    cdef bint back = False, own = 0 < nbytes < 2 * MX_SMALL_TIMES * PARALLEL_BYTES     # a line of another core takes longer
     if tasks > 1 and not is_small(nbytes):
         back = _backwards = not _backwards
-    mx_share_out(shares, tasks, threads, back, 0 < nbytes < OWN * PARALLEL_BYTES)
+    mx_share_out(shares, tasks, threads, back, own)
 
 
 cdef void run_tasks(task_function do, void* kernel, void* run, Py_ssize_t tasks, int threads, Py_ssize_t nbytes) noexcept:
     """Do as :func:`share_tasks`; other threads of Python run meanwhile, unless that takes as long as to wake them."""
-    if threads == 1 and 0 < nbytes < GIL_BYTES:
+    if threads == 1 and 0 < nbytes < MX_GIL_BYTES:
         share_tasks(do, kernel, run, tasks, 1, nbytes)
         return
     with nogil:
@@ -178,7 +175,7 @@ cdef void share_parts(part_function do, void* kernel, void* run, Py_ssize_t n, i
     """Call ``do(kernel, run, begin, end, thread)`` for some parts of `n` things, for all of them where there is one thread."""
     cdef Parts p
     p.do, p.kernel, p.run, p.n = do, kernel, run, n
-    p.parts = min(n, <Py_ssize_t>threads * TASKS_A_THREAD) if threads > 1 else 1
+    p.parts = min(n, <Py_ssize_t>threads * MX_TASKS_A_THREAD) if threads > 1 else 1
     share_tasks(<task_function>run_part, &p, NULL, p.parts, threads, nbytes)
 
 

@@ -8,7 +8,8 @@ from libc.string cimport memcpy
 
 from mxop._kernels.instruction_sets cimport mx_stream_fence
 from mxop._kernels.interp cimport BLOCK_BYTES, Program, streams
-from mxop._kernels.operands cimport MANY, Operand, Value
+from mxop._kernels.machine cimport MX_LONG_ROW
+from mxop._kernels.operands cimport Operand, Value
 
 cdef class Finish:
     """A formula of a result: a program on operands, of which inputs are the result or like it in their order of elements."""
@@ -43,7 +44,7 @@ cdef class Finish:
 cdef Finish finish_of(Program program, const Operand* operands, const Value* params, Py_ssize_t size, Py_ssize_t itemsize):
     """Return what finishes a result of so many elements of that size: a program on inputs, and outputs that lie behind them."""
     cdef Finish found = Finish()
-    cdef Program by_values = program.by_values(size, operands, MANY, 1)
+    cdef Program by_values = program.by_values(size, operands, MX_LONG_ROW, 1)
     found.inputs, found.outputs, found.itemsize = operands, operands + program.n_inputs, itemsize
     found.program = program if by_values is None else by_values
     found.block = BLOCK_BYTES // program.itemsize // 2

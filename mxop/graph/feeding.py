@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from .._core import core
+from .._kernels.machine import MX_GIL_BYTES
 from ..support import dtypes
 from ..support.errors import MXNetError, OpTypeError, OpValueError, closest, translated
 
 WRITER = "an executor"  # in autograd's messages
-LARGE_BYTES = 1 << 16  # of head gradients; fewer are copied faster than it is checked whether they can be read in place
 
 
 class Heads:
@@ -36,7 +36,7 @@ class Heads:
         self._own = [a for a in arrays if a is not None]
         self._places = self._pointed_at = None
         self._alone = RLock()  # while pointers refer to one caller's arrays, runs of other callers must wait
-        large = sum(a.size * dtypes.SIZES[a.dtype_code] for a in self._own) >= LARGE_BYTES
+        large = sum(a.size * dtypes.SIZES[a.dtype_code] for a in self._own) >= MX_GIL_BYTES  # fewer are copied faster
         if fixed and large:
             places = core.PlacesWithin(self._own)
             try:

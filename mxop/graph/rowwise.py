@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
+from .._kernels.machine import MX_STREAM_BYTES, MX_SUM_CHUNK, MX_SUM_NARROW, MX_SUM_TASKS
 from ..formula import Expr, input_, keys_of, substitute
 from ..opdef import Elementwise, Kernel, Reduction, contiguous_strides, infer
 from ..opdef.symbolic import leaf_of
@@ -22,9 +23,9 @@ from .traits import strided
 
 #: Fewest rows, most bytes of one row of one array, and fewest elements of a contiguous part of a permuted row.  Rows larger
 #: than the caches are read again for each stage, but values between stages of formulas are never written to memory.
-FEWEST_ROWS, LONGEST_ROW, SHORTEST_PART = 16, 16 << 20, 32
+FEWEST_ROWS, LONGEST_ROW, SHORTEST_PART = MX_SUM_TASKS, MX_STREAM_BYTES, MX_SUM_NARROW
 #: Least and most elements of rows that are added up: their sums, in float64, should fit in a cache.
-SHORTEST_SUMS, LONGEST_SUMS = 64, 16384
+SHORTEST_SUMS, LONGEST_SUMS = 2 * MX_SUM_NARROW, MX_SUM_CHUNK // 2
 #: Fewest rows that occupy a GPU; for at most so many elements only the number of kernels matters.
 FEWEST_ON_GPU, SMALL = 256, 1 << 16
 

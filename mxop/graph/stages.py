@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any, NamedTuple
 
+from .._kernels.machine import MX_L1_BYTES, MX_LONG_ROW
 from ..formula import SCALAR_OPS, TABLE, Expr, input_, leaves, substitute, walk
 from ..opdef import Attrs, Operator, registry
 from ..support import dtypes
@@ -19,9 +20,8 @@ from .rowwise import Read, Shape, Step, Turn
 #: Most calls of primitives in a formula without costly parts that each reader recomputes: of rows that fit in the L1 cache,
 #: and of longer ones.  Then the most calls and operands of any formula.
 MAX_RECOMPUTED, MAX_RECOMPUTED_LONG, MAX_CALLS, MAX_OPERANDS = 4, 12, 48, 12
-LONG = 65536  # bytes of a long row
-#: Least elements of a row for which scalars of the row are computed apart from its elements; most parts of such a scalar.
-LONG_ROW, MAX_SCALAR = 256, 12
+#: Most parts of a scalar that is computed apart from the elements of a long row.
+MAX_SCALAR = 12
 
 
 class Stage(NamedTuple):
@@ -131,7 +131,7 @@ class Writer:
         self.op = Strip(prod(rows), unit, turn)
         self.code = known.dtype((unit[0], 0))
         row = max(prod(self._aligned(steps[node].space)[self.n_rows :]) for node in unit)
-        self.long = row >= LONG_ROW and self.code in (dtypes.FLOAT32, dtypes.FLOAT64)
+        self.long = row >= MX_LONG_ROW and self.code in (dtypes.FLOAT32, dtypes.FLOAT64)
         self.value: dict[Entry, Expr] = {}
         self.leaf: list[Any] = []  # a Read, ("local", number) or ("result", entry)
         self.stages: list[tuple[list[Expr], list[Any], str | None, Shape]] = []
@@ -253,7 +253,7 @@ class Writer:
         if self.uses[entry] <= 1:
             return False
         row = prod(self._shape_of(entry)[self.n_rows :]) * dtypes.SIZES[self.code]
-        limit = MAX_RECOMPUTED_LONG if row > LONG else MAX_RECOMPUTED
+        limit = MAX_RECOMPUTED_LONG if row > 2 * MX_L1_BYTES else MAX_RECOMPUTED
         return calls > limit or any(n.args and TABLE[n.label].costly for n in walk((root,)))
 
     # ---- storing ----------------------------------------------------------------------------------------------------

@@ -15,12 +15,6 @@ from ._shared import Count, both_ways, compiled, float_types, size_of, summed_in
 from .matrix import product_gpu
 from .windows import Frame, add_windows, counts, frame, put_windows
 
-LONG = 192  # results in a row from which on an image has a product of its own
-FEW = 64  # filters of a group, at most
-NUMBERS, SUMS = 1 << 17, 10000  # of these filters, at most; where they are sums of vectors
-LONGEST = 4608  # numbers of a window, at most: they are added up one by one
-LINES = 1 << 16  # elements of the lines that one line of results needs, at most
-TASKS = 16  # lines of results, at least: threads share these
 VECTOR, FILLED = 16, 0.7  # results in a vector, and how many of them should be wanted
 
 
@@ -165,13 +159,15 @@ def _are_windows(at, sizes, found):
 def _few(at, groups, images, head, weight, steps_of_weight=(0, 0, 0), sums=False):
     """Return compiled work for groups of few filters, if windows had better not be made: lines of results fill vectors."""
     (_, channels, *_), filters, width = images.shape, head.shape[1] // groups, head.shape[-1]
+    machine = compiled("machine")
+    most = machine.MX_FEW_SUMS if sums else 4 * machine.MX_SUM_CHUNK
     lines, rows = size_of(head.shape[2:-1]), size_of(at.reach(axis) for axis in range(len(at.kernel) - 1))
     are_windows = _are_windows(at, images.shape[2:], head.shape[2:])
     fills = channels == groups or (width >= FILLED * (-(-width // VECTOR) * VECTOR) and not are_windows)
-    small = size_of(weight.shape) <= groups * (SUMS if sums else NUMBERS) and size_of(weight.shape[1:]) <= LONGEST
-    near = channels // groups * rows * (width + at.reach(-1)) * at.stride[-1] <= LINES
-    many = images.shape[0] * groups * lines >= TASKS
-    if filters <= FEW and fills and small and near and many:
+    small = size_of(weight.shape) <= groups * most and size_of(weight.shape[1:]) <= machine.MX_FEW_SUMMANDS
+    near = channels // groups * rows * (width + at.reach(-1)) * at.stride[-1] <= 2 * machine.MX_SUM_CHUNK
+    many = images.shape[0] * groups * lines >= machine.MX_SUM_TASKS
+    if filters <= machine.MX_FEW_FILTERS and fills and small and near and many:
         return _direct(at, groups, images, head, weight, steps_of_weight, sums)
     return None
 
@@ -231,7 +227,7 @@ def _product_of_windows(at, groups, images, filters, steps_of_filters, out):
     lie_apart = places > 1 and step != places
     of_filters = ((0, *of_filters, 1), (places, step)) if lie_apart else ((0, *of_filters, step // places),)
     group, result, windows = channels * channel, groups * each * n, _windows(images, found, at)
-    if n < LONG:  # windows of all images are columns of one product
+    if n < compiled("machine").MX_LONG_ROW:  # windows of all images are columns of one product
         sizes, of_images, of_results = (1, groups), (0, group, 0, 0), ((0, each * n, n, 1), (n, result))
     else:
         sizes, of_images, of_results = (batch, groups), (image, group, channel, 1), ((result, each * n, n, 1),)

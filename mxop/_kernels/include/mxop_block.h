@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include "mxop_machine.h"
 #if defined(__AVX512F__)
 #include <immintrin.h>
 #elif defined(__SSE2__)
@@ -42,9 +43,6 @@
 
 /* The CUDA text has the same function (mxop/_gpu/headers.py). */
 #define MX_EACH MX_INLINE
-
-/* How many elements a loop takes at once for which its scalars are spread out. */
-#define MX_RUN 64
 
 /* Bytes of an element, by the code of its type. */
 static const int MX_ITEMSIZE[13] = {4, 8, 2, 1, 4, 1, 8, 1, 0, 0, 0, 0, 2};

@@ -6,11 +6,12 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include "mxop_machine.h"
 
 /* How elements are combined. */
 enum { MX_ADD, MX_MUL, MX_MAX, MX_MIN, MX_HYPOT };
 
-enum { MX_FIND_WIDTH = 512 };   /* columns that are searched at once, at most */
+enum { MX_FIND_ROWS = 16 };     /* rows that are searched at once, at most: lanes of a vector */
 
 /* Ways to move the elements of two axes. */
 enum { MX_ROWS, MX_BLOCKS, MX_SCATTER };
@@ -22,7 +23,7 @@ typedef void (*mx_fold)(int combine, void *totals, const void *x, ptrdiff_t rows
 typedef void (*mx_gather)(int combine, void *totals, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width);
 /* Find in each row where its largest (or smallest) element is: the first of equals, or of NaN. */
 typedef void (*mx_find)(int largest, int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t n);
-/* The same in each of `width` columns, at most MX_FIND_WIDTH, of rows that are `step` bytes apart. */
+/* The same in each of `width` columns, at most MX_COLUMNS, of rows that are `step` bytes apart. */
 typedef void (*mx_find_columns)(int largest, int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width);
 
 /* Write one row of the product of a csr matrix, by n values and their columns, and a dense one of `width` columns. */

@@ -6,7 +6,7 @@ typedef unsigned G(mask);
 static inline G(mask) G(lanes)(ptrdiff_t begin, ptrdiff_t end) { return G(first_lanes)(end) & ~G(first_lanes)(begin); }
 #define MX_FEW_MASKED(x, mask) MX_GEMM_MASKED(x, mask)
 #define MX_FEW_ADD(sum, a, b, mask) ((sum) = MX_GEMM_ADD(sum, a, b, mask))
-#define MX_FEW_SUMS 16              /* vectors of results at a time: of 32 registers */
+#define MX_FEW_REGISTERS 16         /* vectors of results at a time: of 32 registers */
 #else
 #if defined(MX_GEMM_BYTES)
 typedef MX_GEMM_BITS G(mask) __attribute__((vector_size(MX_GEMM_BYTES), aligned(sizeof(T)), may_alias));
@@ -24,7 +24,7 @@ static inline G(mask) G(lanes)(ptrdiff_t begin, ptrdiff_t end)
     return (lane >= (MX_GEMM_BITS)begin) & (lane < (MX_GEMM_BITS)end);
 }
 #define MX_FEW_ADD(sum, a, b, mask) ((sum) += MX_FEW_MASKED((a) * (b), mask))
-#define MX_FEW_SUMS 8
+#define MX_FEW_REGISTERS 8
 #endif
 
 /* From the first place of a window to the last along an axis, which is before it where `dilate` is negative. */
@@ -200,7 +200,7 @@ MX_INLINE void G(few_block)(const int filters, const int lines, const mx_few *f,
                             const G(mask) *masks)
 {
     const ptrdiff_t *kernel = f->images.kernel, size = kernel[1] * kernel[2], lanes = f->images.found[2];
-    G(vector) sums[MX_FEW_SUMS], some[8];
+    G(vector) sums[MX_FEW_REGISTERS], some[8];
     MX_UNROLLED for (int q = 0; q < filters * lines; q++) sums[q] = (G(vector)){0};
     for (ptrdiff_t c = 0; c < f->channels * kernel[0]; c += kernel[0])
         for (ptrdiff_t a = p->planes.begin; a < p->planes.end; a++) {
@@ -232,7 +232,7 @@ MX_INLINE void G(few_block)(const int filters, const int lines, const mx_few *f,
 }
 
 #define MX_FEW_BLOCKS(some)                                                                                            \
-    if (filters * some <= MX_FEW_SUMS)                                                                                 \
+    if (filters * some <= MX_FEW_REGISTERS)                                                                            \
         for (; i + some <= p->lines; i += some)                                                                       \
             for (ptrdiff_t j = 0; j < f->images.found[2]; j += LANES) {                                                 \
                 const ptrdiff_t at = j < last ? j : last;                                                               \
@@ -331,7 +331,7 @@ static void G(few_weight)(const mx_few *f, ptrdiff_t at, ptrdiff_t first, ptrdif
             const ptrdiff_t a = q / size % x->kernel[0], stop = rows.end * x->kernel[2];
             if (a < planes.begin || a >= planes.end) continue;
             for (ptrdiff_t r = 0, some; r < f->filters; r += some) {
-                some = f->filters - r < MX_FEW_SUMS / 4 ? f->filters - r : MX_FEW_SUMS / 4;
+                some = f->filters - r < MX_FEW_REGISTERS / 4 ? f->filters - r : MX_FEW_REGISTERS / 4;
                 for (ptrdiff_t k = rows.begin * x->kernel[2], count; k < stop; k += count) {
                     count = some == 1 && k + 9 <= stop ? 9 : k + 3 <= stop ? 3 : 1;
                     G(few_sums_of)(some, count, f, scratch + (i - first) * x->stride[1] * f->line, end - i, f->places + q + k, k, masks,
@@ -391,6 +391,6 @@ static void G(few_join)(const mx_few *f)
 
 #undef MX_FEW_MASKED
 #undef MX_FEW_ADD
-#undef MX_FEW_SUMS
+#undef MX_FEW_REGISTERS
 
 static const mx_few_kernels G(few) = {G(few_plan), G(few_prepare), G(few_run), G(few_join)};

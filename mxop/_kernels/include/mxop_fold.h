@@ -70,7 +70,7 @@ MX_FOLD_TINY(double)
             double part[lanes];                                                                                         \
             for (int k = 0; k < lanes; k++) part[k] = (double)x[k];                                                     \
             for (i = lanes; i + 2 * lanes <= n; i += 2 * lanes) { /* two at a time: one waits for another half as long */\
-                mx_prefetch_first((const char *)(x + i) + MX_FETCHED, 2 * lanes * sizeof *x);                           \
+                mx_prefetch_first((const char *)(x + i) + MX_PREFETCH_BYTES, 2 * lanes * sizeof *x);                    \
                 for (int k = 0; k < lanes; k++) part[k] *= (double)x[i + k] * (double)x[i + lanes + k];                 \
             }                                                                                                           \
             for (; i + lanes <= n; i += lanes)                                                                          \
@@ -126,10 +126,9 @@ MX_FOLD_TINY(double)
 /* ---- columns ----------------------------------------------------------------------------------------------------------- */
 /* Eight rows at a time, so that accumulators are read and written once for eight elements; of rows that no cache can hold, a
    little is fetched ahead. */
-enum { MX_PART = 64, MX_FETCHED_ROW = 1024, MX_CACHED = 1 << 19 };
 static void mx_fetch_eight(const char *x, ptrdiff_t step, ptrdiff_t bytes)
 {
-    for (int row = 0; row < 8; row++, x += step) mx_prefetch_first(x + MX_FETCHED_ROW, bytes);
+    for (int row = 0; row < 8; row++, x += step) mx_prefetch_first(x + MX_PREFETCH_BYTES / 4, bytes);
 }
 #define MX_EIGHT_OF(T, A, TERM, from, to)                                                                               \
     MX_IVDEP                                                                                                            \
@@ -140,9 +139,9 @@ static void mx_fetch_eight(const char *x, ptrdiff_t step, ptrdiff_t bytes)
     }
 #define MX_EIGHT(T, A, TERM)                                                                                            \
     ptrdiff_t first = 0;                                                                                                \
-    for (; first + MX_PART <= width; first += MX_PART) {                                                                \
-        if (far) mx_fetch_eight((const char *)((const T *)x + first), step, MX_PART * sizeof(T));                       \
-        MX_EIGHT_OF(T, A, TERM, first, first + MX_PART)                                                                 \
+    for (; first + MX_RUN <= width; first += MX_RUN) {                                                                  \
+        if (far) mx_fetch_eight((const char *)((const T *)x + first), step, MX_RUN * sizeof(T));                        \
+        MX_EIGHT_OF(T, A, TERM, first, first + MX_RUN)                                                                  \
     }                                                                                                                   \
     MX_EIGHT_OF(T, A, TERM, first, width)
 #define MX_ONE(T, A, TERM)                                                                                              \
@@ -183,13 +182,13 @@ static void mx_fetch_eight(const char *x, ptrdiff_t step, ptrdiff_t bytes)
             total[j] = PICK(t, v);                                                                                      \
         }                                                                                                               \
     }
-enum { MX_PART_OF_EXTREMES = 256 };
+enum { MX_PART_OF_EXTREMES = 4 * MX_RUN };
 
 #define MX_GATHER(T, A, LARGER, SMALLER)                                                                                \
     static void mx_gather_##T(int combine, void *totals, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width)\
     {                                                                                                                   \
         A *MX_RESTRICT total = (A *)totals;                                                                             \
-        const int far = rows * step > MX_CACHED;                                                                        \
+        const int far = rows * step > MX_L2_BYTES;                                                                      \
         ptrdiff_t r = 0;                                                                                                \
         if (combine == MX_ADD) { MX_EACH_ROW(T, A, MX_PLUS) }                                                           \
         else if (combine == MX_MUL) { MX_EACH_ROW(T, A, MX_TIMES) }                                                     \
@@ -292,11 +291,11 @@ MX_FIRST_EQUAL(int64_t, 4, __m256i, _mm256_set1_epi64x, MX_LOAD_WHOLE, _mm256_cm
 #define MX_PLACE_QUICK(T) MX_PLACE_EQUAL(T)
 #endif
 /* Of short rows the extremes of several are found first: looking for one waits for it, and for a guess that is wrong. */
-#define MX_FIND_ROWS(name, T, MOST, COMBINE, BEYOND, PLACE)                                                             \
+#define MX_FIND_ROWS_OF(name, T, MOST, COMBINE, BEYOND, PLACE)                                                          \
     static void name(int64_t *places, const T *x, ptrdiff_t rows, ptrdiff_t n)                                          \
     {                                                                                                                   \
-        enum { block = 16384 / sizeof(T), several = 16 };                                                               \
-        const ptrdiff_t together = n <= 256 ? several : n <= 512 ? 8 : n <= 1024 ? 4 : 1; /* all in the first cache */\
+        enum { block = MX_L1_BYTES / 2 / sizeof(T), several = MX_FIND_ROWS };                                           \
+        const ptrdiff_t together = n >= block ? 1 : block / n < several ? block / n : several;  /* all in L1 */         \
         double extremes[several];                                                                                       \
         T most[several];                                                                                                \
         ptrdiff_t first[several];                                                                                       \
@@ -337,8 +336,8 @@ MX_FIRST_EQUAL(int64_t, 4, __m256i, _mm256_set1_epi64x, MX_LOAD_WHOLE, _mm256_cm
 #define MX_FIND_COLUMNS(name, T, A, BEYOND)                                                                             \
     static void name(int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t step, ptrdiff_t width)                   \
     {                                                                                                                   \
-        T best[MX_FIND_WIDTH];                                                                                          \
-        A at[MX_FIND_WIDTH];                                                                                            \
+        T best[MX_COLUMNS];                                                                                             \
+        A at[MX_COLUMNS];                                                                                               \
         for (ptrdiff_t j = 0; j < width; j++) best[j] = MX_AT(T, 0), at[j] = 0;                                         \
         for (ptrdiff_t r = 1; r < rows; r++) {                                                                          \
             const T *MX_RESTRICT row = (const T *)((const char *)x + r * step);                                         \
@@ -353,8 +352,8 @@ MX_FIRST_EQUAL(int64_t, 4, __m256i, _mm256_set1_epi64x, MX_LOAD_WHOLE, _mm256_cm
         for (ptrdiff_t j = 0; j < width; j++) places[j] = (int64_t)at[j];                                               \
     }
 #define MX_FIND(T, A, MOST, LEAST, PLACE)                                                                               \
-    MX_FIND_ROWS(mx_find_most_##T, T, MOST, MX_MAX, <=, PLACE)                                                                  \
-    MX_FIND_ROWS(mx_find_least_##T, T, LEAST, MX_MIN, >=, PLACE)                                                                \
+    MX_FIND_ROWS_OF(mx_find_most_##T, T, MOST, MX_MAX, <=, PLACE)                                                       \
+    MX_FIND_ROWS_OF(mx_find_least_##T, T, LEAST, MX_MIN, >=, PLACE)                                                     \
     MX_FIND_COLUMNS(mx_columns_most_##T, T, A, <=)                                                                      \
     MX_FIND_COLUMNS(mx_columns_least_##T, T, A, >=)                                                                     \
     static void mx_find_##T(int largest, int64_t *places, const void *x, ptrdiff_t rows, ptrdiff_t n)                   \

@@ -10,7 +10,7 @@
 #include "mxop_bulk.h"
 
 /* Elements from which on a row takes so long that joining its lanes does not count. */
-enum { MX_FOLD_SHORT = 512 };
+enum { MX_FOLD_SHORT = 8 * MX_RUN };
 
 #if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__GNUC__)
 

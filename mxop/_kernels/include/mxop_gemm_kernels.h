@@ -34,15 +34,7 @@
 #define MX_GEMM_ROWS 4              /* no vector types: the compiler may find vectors in short loops */
 #define MX_GEMM_VECTORS 8
 #endif
-#define MX_GEMM_DEPTH 256           /* summands: a panel of B and the rows of A that meet it stay in the first cache, where that has 48 KiB */
-#define MX_GEMM_BLOCK 192           /* rows of A that stay in the second cache; a multiple of MX_GEMM_ROWS */
-#define MX_GEMM_CHUNK 64            /* summands that are converted at a time */
-#define MX_GEMM_NEAR 131072         /* bytes that a row of A may reach over, where each of its numbers has a line of its own */
-#define MX_GEMM_CACHED 16384        /* bytes of a B that stays in the first cache, whatever is read with it */
-#define MX_GEMM_ALONE 32768         /* and of one that is read where it lies by the only tile: packing takes longer than it saves */
-#define MX_GEMM_USES 12             /* panels of B for which packing A pays: fewer misses, and one line to fetch ahead of its use */
-#define MX_GEMM_WAY 4096            /* bytes after which lines share a set of the first cache, and */
-#define MX_GEMM_WAYS 8              /* how many such lines it has at least */
+#define MX_GEMM_CHUNK MX_RUN        /* summands that are converted at a time */
 #define MX_GEMM_AHEAD 16            /* summands whose lines are fetched, to the second cache: in the first, they would exclude each other */
 #define MX_GEMM_PAUSE 8             /* summands after which some more of the next panel is fetched, of C, and of A */
 

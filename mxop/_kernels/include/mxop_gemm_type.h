@@ -385,7 +385,7 @@ static inline int G(is_row)(const mx_gemm *g)
 
 MX_GEMM_WIDE static void G(row)(const mx_gemm *g, ptrdiff_t column, ptrdiff_t columns, T *scratch)
 {
-    enum { SOME = 16384 / sizeof(T) };  /* sums that stay in the first cache */
+    enum { SOME = MX_L1_BYTES / 2 / sizeof(T) };  /* sums that stay in the first cache */
     const mx_matrix *b = (const mx_matrix *)g->b;
     const ptrdiff_t size = (ptrdiff_t)sizeof(T), k = g->k;
     const int dots = b->along == size;
@@ -446,14 +446,14 @@ static G(plan) G(planned)(const mx_gemm *g, ptrdiff_t rows, ptrdiff_t columns)
     p.depth = (g->k + p.parts - 1) / p.parts;
     /* Rows side by side may be far apart from summand to summand: then packing pays, if many columns use what was packed. */
     p.a_beside = G(side_by_side)(g->pack_a, a)
-              && (columns <= 2 * WIDTH || (a->along >= 0 && p.depth * a->along <= MX_GEMM_NEAR));
+              && (columns <= 2 * WIDTH || (a->along >= 0 && p.depth * a->along <= MX_L2_BYTES / 4));
     /* Summands side by side are read where they lie, unless so many columns use them that packing costs little, or the rows
        exclude each other from the first cache. */
     p.a_lying = a_plain && a->along == size && a->across % size == 0;
-    p.a_packed = !p.a_beside && (!p.a_lying || columns >= MX_GEMM_USES * WIDTH
-                                 || (a->across % MX_GEMM_WAY == 0 && rows > MX_GEMM_WAYS && columns > 2 * WIDTH));
+    p.a_packed = !p.a_beside && (!p.a_lying || columns >= MX_GEMM_PACKING / 2 * WIDTH
+                                 || (a->across % MX_PAGE == 0 && rows > MX_L1_WAYS && columns > 2 * WIDTH));
     /* Columns side by side are read where they lie if packing them would take as long, or they stay in a cache. */
-    const ptrdiff_t near = rows == g->m && columns == g->n ? MX_GEMM_ALONE : MX_GEMM_CACHED;
+    const ptrdiff_t near = rows == g->m && columns == g->n ? MX_L1_BYTES : MX_L1_BYTES / 2;
     p.b_packed = g->packed != NULL || !(G(side_by_side)(g->pack_b, b)
                                         && (rows <= MX_GEMM_ROWS || (b->along >= 0 && g->k * b->along <= near)));
     p.stride = G(padded)(columns);

@@ -6,8 +6,7 @@
 #include "mxop_block.h"
 #include "mxop_math_half.h"
 
-enum { MX_HALVES = 192 };   /* elements: whole steps of every loop */
-enum { MX_HALVES_AHEAD = 3072 };    /* bytes from there to what is asked for, where all comes from memory */
+enum { MX_HALVES = 3 * MX_RUN };    /* elements: whole steps of every loop */
 
 static void mx_halves(mx_loop loop, int sources, ptrdiff_t n, char *o, const char *const *x, const void *scalars, int stream)
 {
@@ -16,7 +15,7 @@ static void mx_halves(mx_loop loop, int sources, ptrdiff_t n, char *o, const cha
     for (ptrdiff_t i = 0; i < n; i += MX_HALVES) {
         const ptrdiff_t some = n - i < MX_HALVES ? n - i : MX_HALVES;
         for (int k = 0; k < sources; k++) {
-            if (stream) mx_prefetch(x[k] + 2 * i + MX_HALVES_AHEAD, 2 * some);
+            if (stream) mx_prefetch(x[k] + 2 * i + MX_PREFETCH_BYTES, 2 * some);
             mx_f16_to_f32_array((const uint16_t *)x[k] + i, from[k], some);
         }
         loop(some, result, from[0], from[1], from[2], scalars);

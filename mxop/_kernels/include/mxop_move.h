@@ -84,30 +84,6 @@ MX_COPY_ROW(mx_u32)
 MX_COPY_ROW(mx_u64)
 MX_COPY_ROW(mx_u128)
 
-enum { MX_SHORT_ROW = 8192 };  /* bytes that are not left to memcpy, which looks at their number for a while */
-
-/* Copy a dense row. */
-static inline void mx_copy_dense(char *d, const char *s, ptrdiff_t bytes)
-{
-#ifdef MX_WHOLE_LINES
-    ptrdiff_t i = 0;
-    if (bytes > MX_SHORT_ROW) {
-        memcpy(d, s, (size_t)bytes);
-        return;
-    }
-    for (; i + 256 <= bytes; i += 256) {
-        __m512i line[4];
-        MX_UNROLL(4) for (int k = 0; k < 4; k++) line[k] = _mm512_loadu_si512((const void *)(s + i + 64 * k));
-        MX_UNROLL(4) for (int k = 0; k < 4; k++) _mm512_storeu_si512((void *)(d + i + 64 * k), line[k]);
-    }
-    for (; i + 64 <= bytes; i += 64) _mm512_storeu_si512((void *)(d + i), _mm512_loadu_si512((const void *)(s + i)));
-    const __mmask64 rest = ((__mmask64)1 << (bytes - i)) - 1;
-    if (rest) _mm512_mask_storeu_epi8(d + i, rest, _mm512_maskz_loadu_epi8(rest, s + i));
-#else
-    memcpy(d, s, (size_t)bytes);
-#endif
-}
-
 /* Copy n elements of 17 to 64 bytes, each as its beginning and its end. */
 static void mx_copy_wide(int size, ptrdiff_t n, const char *MX_RESTRICT s, ptrdiff_t ss, char *MX_RESTRICT d, ptrdiff_t ds)
 {
@@ -124,7 +100,7 @@ static void mx_copy_row(int size, ptrdiff_t n, const char *s, ptrdiff_t ss, char
     if (ss == size && ds == size) {
         ptrdiff_t bytes = n * size, head = stream ? -(intptr_t)d & 63 : bytes;
         if (head > bytes) head = bytes;
-        mx_copy_dense(d, s, head);
+        memcpy(d, s, (size_t)head);
         if (head < bytes) mx_stream_copy(d + head, s + head, bytes - head);
     } else if (size == 4) mx_copy_row_mx_u32(n, s, ss, d, ds);
     else if (size == 8) mx_copy_row_mx_u64(n, s, ss, d, ds);
@@ -135,13 +111,12 @@ static void mx_copy_row(int size, ptrdiff_t n, const char *s, ptrdiff_t ss, char
 }
 
 /* Copy dense rows from places of a source; unless they are in a cache, those that come `ahead` rows later are fetched. */
-enum { MX_FETCHED_AHEAD = 4096 };
 static void mx_pick_rows(const char *s, const ptrdiff_t *place, ptrdiff_t n, ptrdiff_t width, int cached, char *d)
 {
-    const ptrdiff_t some = width < MX_FETCHED_AHEAD ? width : MX_FETCHED_AHEAD, ahead = MX_FETCHED_AHEAD / some;
+    const ptrdiff_t some = width < MX_PREFETCH_BYTES ? width : MX_PREFETCH_BYTES, ahead = MX_PREFETCH_BYTES / some;
     for (ptrdiff_t j = 0; j < n; j++, d += width) {
         if (!cached && j + ahead < n) mx_prefetch(s + place[j + ahead] * width, some);
-        mx_copy_dense(d, s + place[j] * width, width);
+        memcpy(d, s + place[j] * width, (size_t)width);
     }
 }
 
@@ -234,12 +209,10 @@ MX_BLOCK(uint32_t, 4)
 MX_BLOCK(uint64_t, 2)
 #endif
 
-enum { MX_AHEAD = 4, MX_FAR = 1 << 19 };   /* blocks; bytes that the second-level cache may not hold */
-
-/* Ask for the block that comes some blocks after row i of the columns at s, or after their end among the next. */
+/* Ask for the block that comes four blocks after row i of the columns at s, or after their end among the next. */
 static inline void mx_prefetch_block(const char *s, ptrdiff_t ss, ptrdiff_t i, ptrdiff_t rows, int line, int more)
 {
-    i += MX_AHEAD * line;
+    i += 4 * line;
     if (i >= rows) {
         if (!more || (i -= rows) >= rows) return;
         s += 64;
@@ -254,7 +227,7 @@ static inline void mx_prefetch_block(const char *s, ptrdiff_t ss, ptrdiff_t i, p
                                  int stream)                                                                            \
     {                                                                                                                   \
         enum { size = sizeof(T), line = 64 / size };                                                                    \
-        const int far = rows * columns * size > MX_FAR;                                                                 \
+        const int far = rows * columns * size > MX_L2_BYTES;                                                            \
         stream = stream && !(((intptr_t)d | ds) & 63); /* lines written in parts are slow past the caches */            \
         for (ptrdiff_t j = 0; j < columns; j += line) {                                                                 \
             const ptrdiff_t width = columns - j < line ? columns - j : line, filled = width - width % N;                \
@@ -286,8 +259,8 @@ MX_TRANSPOSE(uint64_t, mx_u64, 2)
 static void mx_scatter(int size, ptrdiff_t n0, ptrdiff_t n1, const char *s, ptrdiff_t s0, ptrdiff_t s1, char *d, ptrdiff_t d0,
                        ptrdiff_t d1)
 {
-    enum { PIECE = 256, OTHER = 16 };
-    if (n0 < n1 && n0 < OTHER) {
+    enum { PIECE = 4 * MX_RUN };
+    if (n0 < n1 && n0 < MX_SHORT_ROW) {
         const ptrdiff_t n = n0, from = s0, to = d0;
         n0 = n1, s0 = s1, d0 = d1;
         n1 = n, s1 = from, d1 = to;

@@ -23,16 +23,12 @@
 #define MX_ROLLED_EIGHT
 #endif
 
-/* Loops over what may come from memory ask for what they read this far ahead: hardware that does so by itself stops at the end of
-   a page, and starts again late.  Of what is in a cache it costs next to nothing. */
-enum { MX_FETCHED = 4096 };
-
 #define MX_LANES_float 64
 #define MX_LANES_double 32
 
 /* The sum of VALUE, an expression of `at`, for 0 <= at < n; returned in double.  FETCH stands before each step. */
 #define MX_ADD_UP(T, n, VALUE) MX_ADD_UP_WITH(T, n, , VALUE)
-#define MX_ADD_UP_FROM(T, x, n, VALUE) MX_ADD_UP_WITH(T, n, mx_prefetch_first((const char *)(x + i) + MX_FETCHED, lanes_ * sizeof *x);, VALUE)
+#define MX_ADD_UP_FROM(T, x, n, VALUE) MX_ADD_UP_WITH(T, n, mx_prefetch_first((const char *)(x + i) + MX_PREFETCH_BYTES, lanes_ * sizeof *x);, VALUE)
 #define MX_ADD_UP_WITH(T, n, FETCH, VALUE)                                                                    \
     do {                                                                                                      \
         enum { lanes_ = MX_LANES_##T };                                                                       \
@@ -92,7 +88,7 @@ static double mx_squares_f64(const double *x, ptrdiff_t n, double scale)
             MX_UNROLLED for (int k = few; k < 8; k++) most[k] = _mm256_loadu_##P(x + k * side);           \
             for (; i + 8 * side <= n; i += 8 * side) {                                                    \
                 V v[8];                                                                                   \
-                mx_prefetch_first((const char *)(x + i) + MX_FETCHED, 256);                               \
+                mx_prefetch_first((const char *)(x + i) + MX_PREFETCH_BYTES, 256);                        \
                 MX_UNROLLED for (int k = 0; k < 8; k++) v[k] = _mm256_loadu_##P(x + i + k * side);        \
                 MX_UNROLLED for (int k = 0; k < 8; k++) most[k] = _mm256_##PICK##_##P(v[k], most[k]);     \
                 MX_UNROLLED for (int k = 0; k < 4; k++)                                                   \
@@ -135,7 +131,7 @@ MX_EXTREME_OF_MANY(mx_min_f64, double, __m256d, pd, min)
             INT other[LANES / 2] = {0};                                                                   \
             for (int k = 0; k < LANES; k++) lanes[k] = x[k];                                              \
             for (; i + LANES <= n; i += LANES) {                                                          \
-                mx_prefetch_first((const char *)(x + i) + MX_FETCHED, LANES * sizeof *x);                 \
+                mx_prefetch_first((const char *)(x + i) + MX_PREFETCH_BYTES, LANES * sizeof *x);          \
                 for (int k = 0; k < LANES; k++) lanes[k] = x[i + k] BEYOND lanes[k] ? x[i + k] : lanes[k];\
                 for (int k = 0; k < LANES / 2; k++) other[k] |= isunordered(x[i + k], x[i + k + LANES / 2]);\
             }                                                                                             \
