@@ -179,10 +179,10 @@ def test_formulas_are_compiled_once_for_all_counts(name, monkeypatch, anew):
         monkeypatch.setattr(f"mxop._core.{module}.compile_program", lambda *a, k=known: compiled.append(a) or k(*a))
     function = mx.graph.compiled(calls[name])
     for n in (40, 41, 42):
-        function(*arrays((5, n)))
+        function(*arrays((20, n)))
     before = len(compiled)
     for n in range(43, 60):
-        given = arrays((5, n))
+        given = arrays((20, n))
         np.testing.assert_array_equal(function(*given).asnumpy(), planned_off(calls[name], given))
     assert before and len(compiled) == before
 
