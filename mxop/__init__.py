@@ -29,8 +29,8 @@ from .operator import custom_op as _custom_op  # noqa: F401  registers the opera
 
 def _late(module, name):
     """Return a function of a module that is imported when the function is called."""
-    found = _cache(lambda: getattr(_import_module(module, __name__), name))
-    return lambda *args, **kwargs: found()(*args, **kwargs)
+    found = _cache(lambda: _import_module(module, __name__))
+    return lambda *args, **kwargs: getattr(found(), name)(*args, **kwargs)
 
 
 def _loops_body(operator):

@@ -2,7 +2,6 @@
 
 ``infer -> gradient -> passes -> fuse -> plan -> schedule -> executor``; see each module's first lines.
 """
-# ruff: noqa: F401
 
 from __future__ import annotations
 
@@ -57,7 +56,13 @@ _MODULES = {
     "traced": ("compiled",),
 }  # fmt: skip
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
-__all__ = sorted([*_MODULE_OF, "backends", "expand", "verify"])
+__all__ = [
+    "Backend", "Computation", "Executor", "Graph", "Known", "Node", "Pass", "PeepholePass", "RewritePass", "Shapes", "Types",
+    "after", "assign", "backends", "compiled", "computation", "control_dependencies", "deriv", "do_all", "expand",
+    "gradients", "label", "list_passes", "location", "optimize", "planned", "register_backend", "register_pass",
+    "sequential", "skip", "switch_passes", "topological", "unregister_backend", "unregister_pass", "variable", "verify",
+    "visit",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
