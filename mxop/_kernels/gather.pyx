@@ -475,7 +475,7 @@ cdef class Gather(Work):
 
 
 cdef void take_named(Gather self, char** data, Py_ssize_t begin, Py_ssize_t end, int thread) noexcept nogil:
-    """Take the rows that some indices name; their places stay in the first cache."""
+    """Take the rows that some indices name; their places stay in the L1 cache."""
     cdef Py_ssize_t place[SOME]
     cdef Py_ssize_t width = self.shape.inner * self.itemsize
     cdef Shape s = self.shape

@@ -2,7 +2,7 @@
 
 
 def _last_cache():
-    """Return the bytes of the last cache that the first processor has, 0 where the system does not say.
+    """Return the bytes of the last-level cache that the first processor has, 0 where the system does not say.
 
     What the C library says is that of all processors of a package together, a dozen times as much where each few have their own.
     """

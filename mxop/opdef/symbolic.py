@@ -431,8 +431,9 @@ class Completions:
         key = len(self._texts), len(values)
         found = self._function  # read once: another thread may replace it
         if found is None or found[0] != key:
-            numbers = [n for n in self._numbers if n.names <= values.keys()]
-            others = {n.text: self._trace._named(n) for n in self._numbers if not n.names <= values.keys()}
+            known = list(self._numbers)  # another thread may add some
+            numbers = [n for n in known if n.names <= values.keys()]
+            others = {n.text: self._trace._named(n) for n in known if not n.names <= values.keys()}
             lines = "".join([f"    {text} = {name}\n" for text, name in others.items()])
             function = self._trace.compiled(f"({', '.join(list(self._texts))},)", numbers, lines)
             found = self._function = key, function
@@ -446,9 +447,8 @@ class Completions:
             inner = "".join([f"{self._text(v)}, " for v in value])
             if type(value) is list:
                 return f"[{inner}]"
-            return (
-                f"({inner})" if type(value) is tuple else f"{self._trace._named(type(value))}({inner})"
-            )  # a NamedTuple
+            named = "" if type(value) is tuple else self._trace._named(type(value))  # of a NamedTuple
+            return f"{named}({inner})"
         return repr(value) if type(value) in (int, bool, str, type(None)) else self._trace._named(value)
 
 

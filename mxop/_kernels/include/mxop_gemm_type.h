@@ -385,7 +385,7 @@ static inline int G(is_row)(const mx_gemm *g)
 
 MX_GEMM_WIDE static void G(row)(const mx_gemm *g, ptrdiff_t column, ptrdiff_t columns, T *scratch)
 {
-    enum { SOME = MX_L1_BYTES / 2 / sizeof(T) };  /* sums that stay in the first cache */
+    enum { SOME = MX_L1_BYTES / 2 / sizeof(T) };  /* sums that stay in the L1 cache */
     const mx_matrix *b = (const mx_matrix *)g->b;
     const ptrdiff_t size = (ptrdiff_t)sizeof(T), k = g->k;
     const int dots = b->along == size;
