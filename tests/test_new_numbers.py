@@ -4,6 +4,7 @@ That all operators of the package give the same bits either way, gradients inclu
 """
 
 import math
+import sys
 import threading
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 import mxop as mx
 from mxop.op import F as formula
 from mxop.op import composite, elementwise
-from mxop.opdef.symbolic import SymbolicNumber, Trace, computed, no_new_guards
+from mxop.opdef.symbolic import Completions, SymbolicNumber, Trace, completed, computed, no_new_guards
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(4, 6)).astype(np.float32)
@@ -307,3 +308,29 @@ def test_no_question_is_asked_while_a_pattern_is_completed():
     with no_new_guards(), pytest.raises(RuntimeError, match="was read after its graph was completed"):
         float(trace.numbers["a"])
     assert trace.numbers["a"] > 2 and not trace.guards.answers  # who has kept it may ask
+
+
+def test_parts_that_threads_add_keep_their_values():
+    trace = Trace({}, {"a": 5})
+    a, parts = trace.numbers["a"], Completions(trace)
+    found = [[] for _ in range(4)]
+
+    def add(k):
+        for n in range(300):
+            value = (a + (4 * n + k), object())
+            found[k].append((parts.add(value), 5 + 4 * n + k, value[1], parts.of({"a": 5}) if n % 50 == 0 else None))
+
+    threads = [threading.Thread(target=add, args=(k,)) for k in range(4)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert [len(items) for items in found] == [300] * 4
+    values = parts.of({"a": 5})
+    for part, number, other, _ in (item for items in found for item in items):
+        assert completed(part, values) == (number, other)

@@ -137,8 +137,6 @@ class Pattern:
             self._lay_out(trace)
             trace.closed = trace.complete = True
             self.guards = trace.guards
-        else:
-            self.first = self.recipe(self.known, self.known)
         self._completed: dict[tuple, Completed] = {}  # the most recent ones
         self._plans: WeakValueDictionary[tuple, Plan] = WeakValueDictionary()  # callers hold the references
         self.derivatives: dict[tuple, tuple[Guards, Pattern] | None] = {}
@@ -196,6 +194,11 @@ class Pattern:
         n_results = self.lowered.n_outputs + len(self.graph.outputs) - self.lowered.n_forward
         phases = self.phases([Result(None) for _ in range(n_results)])  # type: ignore[arg-type]
         return constants, recipe_of(phases, known, sizes, self.shares, frozenset(constants), frozenset())
+
+    @cached_property
+    def first(self) -> tuple[list[Node], Recipe]:
+        """The constants and the recipe for the sizes that the pattern was made for."""
+        return self.recipe(self.known, self.known)
 
     def _lay_out(self, trace: Trace) -> None:
         """Choose the memory layout for contiguous arrays of any size."""
@@ -276,11 +279,11 @@ class Plan(plans.Plan):
     @no_new_guards()
     def __init__(self, pattern: Pattern, values: Values):
         self.pattern, self.values, self.place = pattern, values, pattern.place
-        specs_of = pattern.specs_of
+        self.constants, self.recipe = pattern.first if not pattern.literals else pattern.recipe(self.known, self.known)
+        specs_of = pattern.specs_of  # and the recipe before it: both may add to what is completed
         self.parts = () if pattern.trace is None else pattern.known.completer.parts.of(values)
         self.specs_of = completed(specs_of, self.parts)
         self.specs, self.outputs, heads, _ = self.specs_of
-        self.constants, self.recipe = pattern.first if not pattern.literals else pattern.recipe(self.known, self.known)
         self.sharing = self.recipe.sharing(self.known) if self.recipe.buffered else Sharing()
         first, reads_head = _Ready(self), [h is not None for h in heads]
         carried = self.recipe.carried(self.sharing) if self.recipe.buffered else set()

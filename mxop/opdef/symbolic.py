@@ -177,8 +177,9 @@ class Trace:
         return f"({a!r})" if type(a) in (int, float, bool) and math.isfinite(a) else self._named(a)
 
     def _named(self, value: Any) -> str:
-        name = self._names.setdefault(id(value), f"_{len(self._scope)}")
-        self._scope[name] = value  # which keeps it alive
+        with self._lock:
+            name = self._names.setdefault(id(value), f"_{len(self._scope)}")
+            self._scope[name] = value  # which keeps it alive
         return name
 
     def compiled(self, text: str, numbers: Iterable[SymbolicNumber], first: str = "") -> Callable[..., Any]:
@@ -422,7 +423,8 @@ class Completions:
         """Add a number, or a nested tuple or list; see :func:`completed`."""
         if not is_symbolic(value):
             return -1, value
-        return self._texts.setdefault(self._text(value), len(self._texts)), value
+        with self._trace._lock:  # one index for each expression, whoever adds them
+            return self._texts.setdefault(self._text(value), len(self._texts)), value
 
     def of(self, values: Values) -> tuple:
         """Return all completed values for the values of a call's numbers; a number that does not follow from them remains."""
@@ -431,13 +433,15 @@ class Completions:
         key = len(self._texts), len(values)
         found = self._function  # read once: another thread may replace it
         if found is None or found[0] != key:
-            known = list(self._numbers)  # another thread may add some
-            numbers = [n for n in known if n.names <= values.keys()]
-            others = {n.text: self._trace._named(n) for n in known if not n.names <= values.keys()}
-            lines = "".join([f"    {text} = {name}\n" for text, name in others.items()])
-            function = self._trace.compiled(f"({', '.join(list(self._texts))},)", numbers, lines)
-            found = self._function = key, function
+            with self._trace._lock:
+                found = self._function = key, self._compiled(values)
         return found[1](**values)
+
+    def _compiled(self, values: Values) -> Callable[..., tuple]:
+        numbers = [n for n in self._numbers if n.names <= values.keys()]
+        others = {n.text: self._trace._named(n) for n in self._numbers if not n.names <= values.keys()}
+        lines = "".join([f"    {text} = {name}\n" for text, name in others.items()])
+        return self._trace.compiled(f"({', '.join(self._texts)},)", numbers, lines)
 
     def _text(self, value: Any) -> str:
         if type(value) is SymbolicNumber:
