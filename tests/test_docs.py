@@ -16,6 +16,7 @@ import pytest
 import mxop as mx
 from mxop.cli import reference
 from mxop.cli.operators import called, families
+from mxop.support import moved
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -40,9 +41,14 @@ pytestmark = pytest.mark.usefixtures("fresh_names")
 
 @pytest.fixture
 def registry_restored():
-    """Take out the operators and passes that an example registers."""
+    """Take out the operators and passes that an example registers, and MXNet's name and version."""
     before, passes = set(mx.op.names(hidden=True)), mx.graph.list_passes()
+    version, tops = mx.__version__, moved.Moved.tops
     yield
+    mx.__version__, moved.Moved.tops = version, tops
+    if "mxnet" not in tops:
+        for name in [name for name in sys.modules if name.split(".")[0] == "mxnet"]:
+            del sys.modules[name]
     for found in mx.graph.list_passes():
         if found not in passes:
             mx.graph.unregister_pass(found.name)
