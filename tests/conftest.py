@@ -127,6 +127,7 @@ def simulated_gpu(monkeypatch):
     monkeypatch.setattr(device, "_checked", set())
     monkeypatch.setattr(launch, "_plans", {})
     monkeypatch.setattr(compiled, "_modules", {})
+    monkeypatch.setattr(compiled, "_kernels", {})
     forget_kernels()
     yield mx.gpu(0)
     forget_kernels()

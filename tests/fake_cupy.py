@@ -7,15 +7,13 @@ silently.  :func:`module` makes the module.
 
 from __future__ import annotations
 
-import ctypes
 import types
 
+import fake_kernels
 import numpy as np
-from cuda_compilers import host_library, kernel_parameters, launcher, pointer
 
 _current = [0]
-#: Sources of the kernels made, by name: tests look at it.
-made: dict[str, str] = {}
+made = fake_kernels.made
 
 
 class Device:
@@ -164,61 +162,6 @@ def _delegate(function):
     return run
 
 
-# ---- kernels ---------------------------------------------------------------------------------------------------------
-_SCALARS = {
-    "float": ctypes.c_float, "double": ctypes.c_double, "int": ctypes.c_int, "unsigned char": ctypes.c_ubyte,
-    "signed char": ctypes.c_byte, "long long": ctypes.c_longlong, "bool": ctypes.c_bool, "short": ctypes.c_short,
-}  # fmt: skip
-
-
-def compile_using_nvrtc(source, options=(), cache_in_memory=False):
-    """``cupy.cuda.compiler.compile_using_nvrtc``: the binary is the text, which is compiled when it is loaded."""
-    assert isinstance(options, tuple) and "--use_fast_math" not in options
-    return source.encode(), None
-
-
-class Module:
-    """``cupy.cuda.function.Module``."""
-
-    def load(self, binary):
-        self._source = binary.decode()
-        self._library = host_library(self._source + launcher(self._source))
-        wide = "typedef unsigned long long mx_index" in self._source
-        self._scalars = _SCALARS | {"mx_index": ctypes.c_ulonglong if wide else ctypes.c_uint}
-        self._parameters = kernel_parameters(self._source)
-
-    def get_function(self, name):
-        made[name] = self._source
-        launch, parameters = getattr(self._library, f"launch_{name}"), self._parameters[name]
-
-        def run(grid, block, args, shared_mem=0):
-            assert 0 <= shared_mem <= 48 << 10
-            assert len(args) == len(parameters), f"{name} takes {parameters}, got {len(args)} arguments"
-            given = []
-            for value, kind in zip(args, parameters, strict=True):
-                if kind.endswith("*"):
-                    if type(value) is int:
-                        given.append(ctypes.c_void_p(value))
-                        continue
-                    assert isinstance(value, ndarray), f"{name}: {value!r} for {kind}"
-                    assert value.device.id == _current[-1], "Array device must be same as the current device"
-                    given.append(pointer(value._host))
-                    continue
-                assert isinstance(value, (int, np.generic)) and not isinstance(value, bool), (
-                    f"{name}: {value!r} for {kind}"
-                )
-                scalar = self._scalars[kind]
-                floating = scalar in (ctypes.c_float, ctypes.c_double)
-                if isinstance(value, np.generic):  # CuPy passes its bytes
-                    assert value.dtype == np.dtype(scalar), f"{name}: {value.dtype} for {kind}"
-                else:
-                    assert not floating, f"{name}: {value!r} for {kind}"
-                given.append(scalar(value.item() if isinstance(value, np.generic) else value))
-            launch(*map(ctypes.c_uint, (grid[0], grid[1] if len(grid) > 1 else 1, block[0])), *given)
-
-        return run
-
-
 # ---- cupyx.scipy.sparse ------------------------------------------------------------------------------------------------
 class csr_matrix:
     """``cupyx.scipy.sparse.csr_matrix`` over SciPy's: made of its parts, which lie on the device."""
@@ -291,8 +234,8 @@ def module(devices=2):
     runtime = types.SimpleNamespace(getDeviceCount=lambda: devices, getDevice=lambda: _current[-1])
     cupy.cuda = types.SimpleNamespace(runtime=runtime, Device=Device, MemoryPointer=MemoryPointer,
                                        UnownedMemory=UnownedMemory)  # fmt: skip
-    cupy.cuda.compiler = types.SimpleNamespace(compile_using_nvrtc=compile_using_nvrtc)
-    cupy.cuda.function = types.SimpleNamespace(Module=Module)
+    cupy.cuda.compiler = types.SimpleNamespace(_NVRTCProgram=type("_NVRTCProgram", (fake_kernels.NVRTCProgram,), {}))
+    cupy.ElementwiseKernel, cupy.RawModule = fake_kernels.ElementwiseKernel, fake_kernels.RawModule
     cupy.ndarray = ndarray
     cupy.asarray = lambda a, dtype=None: _wrap(
         np.asarray(_plain(a) if not isinstance(a, np.ndarray) else a, dtype), True

@@ -255,13 +255,13 @@ def test_a_kernel_is_made_once(gpu, own):
 
     own(_made_once)
     b, wide = (nd.ones((3,), ctx=gpu, dtype=t) for t in ("float32", "float64"))
-    before = len(compiled._modules)
+    before = len(compiled._kernels)
     for k in range(4):
         same(nd._internal._made_once(b, scale=k), nd.ones((3,)) * k + 0.37)
         nd._internal._made_once(b.reshape((3, 1)), scale=3)
-    assert len(compiled._modules) == before + 1
+    assert len(compiled._kernels) == before + 1
     nd._internal._made_once(wide)
-    assert len(compiled._modules) == before + 2
+    assert len(compiled._kernels) == before + 2
 
 
 @pytest.mark.parametrize("req", ["write", "add"])

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import re
 import subprocess
 import sys
 import zlib
+from pathlib import Path
 
+import cupy_text
 import numpy as np
 import pytest
 from comparing import into
@@ -139,7 +142,7 @@ def test_every_reduction_compiles(nvrtc):
 
 
 def test_nothing_is_fast_math():
-    assert text.OPTIONS == ("--fmad=false",)
+    assert text.OPTIONS == ("--fmad=false", "-DMXOP_SUBNORMALS")
     words = "".join(preamble.FUNCTIONS.values()) + "".join(k.operation for k in elementwise_kernels()[:200])
     assert "__expf" not in words and "__fdividef" not in words
 
@@ -430,7 +433,7 @@ def test_kernels_move_whole_words(nvrtc, dtype, elements):
     ):
         laid, _, _ = layout.lay(shape, strides, itemsize, True)
         assert laid.width == (elements if words else 1)
-        ptx = nvrtc_ptx(nvrtc, kernel.kernel(laid), (ARCHITECTURE,))
+        ptx = nvrtc_ptx(nvrtc, by_words(kernel, laid), (ARCHITECTURE,))
         wide = "ld.global.v" in ptx and "st.global.v" in ptx
         assert wide is words and ".local" not in ptx, ptx
     assert (
@@ -441,5 +444,71 @@ def test_kernels_move_whole_words(nvrtc, dtype, elements):
 def test_subnormal_numbers_are_kept(nvrtc):
     kernel = text.ElementwiseText((input_(0) * 0.5,), (), (0,), (0,), dtypes.FLOAT32, (WRITE,), "half")
     laid, _, _ = layout.lay((100,), [(1,), (1,)], 4, True)
-    ptx = nvrtc_ptx(nvrtc, kernel.kernel(laid), (ARCHITECTURE,))
+    ptx = nvrtc_ptx(nvrtc, by_words(kernel, laid), (ARCHITECTURE,))
     assert "mul.rn.f32" in ptx and ".ftz" not in ptx
+
+
+def by_words(kernel, laid):
+    """Return the text that CuPy compiles of a kernel by words."""
+    return cupy_texts([kernel.by_words(laid)])
+
+
+def cupy_texts(sources):
+    """Return the text that CuPy compiles of kernels, each of which has its own namespace, for arrays of one dimension."""
+    found = [cupy_text.HEADER]
+    for i, source in enumerate(sources):
+        inputs, outputs = cupy_text.parameters(source.in_params), cupy_text.parameters(source.out_params)
+        dims = [1 if is_array(p, source) else None for p in (*inputs, *outputs)]
+        made = cupy_text.elementwise_text(inputs, outputs, dims, 1, source.operation, f"k{i}", source.preamble)
+        made = made.removeprefix(cupy_text.HEADER)
+        found.append(f"namespace n{i} {{\n{made}\n}}\n")
+    return "".join(found)
+
+
+def is_array(parameter, source):
+    return bool(source.out_params) and parameter.name[0] in "xyp"
+
+
+def some_sources(step):
+    """Return the sources of kernels of the registry, of arrays of any strides, and by words."""
+    for kernel in elementwise_kernels()[::step]:
+        yield kernel.plain()
+        n = len(kernel.in_types) + len(kernel.out_types)
+        size = max(dtypes.SIZES[t] for t in (*kernel.in_types, *kernel.out_types))
+        yield kernel.by_words(layout.lay((100_000,), [(1,)] * n, size, True)[0])
+
+
+def test_kernels_compile_as_cupy_makes_them(nvrtc):
+    sources = list(some_sources(5))
+    text_of = re.sub(r"#ifndef (INFINITY|NAN)\n.*\n#endif\n", "", cupy_texts(sources))
+    values = "#define INFINITY __int_as_float(0x7f800000)\n#define NAN __int_as_float(0x7fffffff)\n"
+    ptx = nvrtc_ptx(nvrtc, values + text_of, (ARCHITECTURE,))
+    assert ptx.count(".entry") == len(sources) > 300
+
+
+def test_every_kernel_compiles_in_the_text_of_the_cupy_that_is_installed(nvrtc):
+    cupy = pytest.importorskip("cupy")
+    from cupy._core import _kernel
+
+    headers = Path(cupy.__file__).parent / "_core" / "include"
+    cuda = pytest.importorskip("cuda.pathfinder").find_nvidia_header_directory("cudart")
+    if cuda is None:
+        pytest.skip("the headers of CUDA are not installed")
+    folders = [*(headers / "cupy" / "_cccl" / name for name in ("cub", "thrust", "libcudacxx")), headers, cuda]
+    options = ("--std=c++17", *(f"-I{folder}" for folder in folders), ARCHITECTURE)
+    for source in some_sources(40):
+        made = cupy.ElementwiseKernel(source.in_params, source.out_params, source.operation, source.name,
+                                      preamble=source.preamble, no_return=True)  # fmt: skip
+        kinds = []
+        for p in (*cupy_text.parameters(source.in_params), *cupy_text.parameters(source.out_params)):
+            array = is_array(p, source)
+            kinds.append(_kernel._ArgInfo(1 if array else 3, cupy.ndarray if array else object, np.dtype(p.dtype), int(array),
+                                          array, array))  # fmt: skip
+        kinds.append(_kernel._ArgInfo(2, object, None, 1, True, True))
+        names = [
+            f"#include <cupy/{name}>\n" for name in ("complex.cuh", "carray.cuh", "atomics.cuh", "math_constants.h")
+        ]
+        whole = _kernel._get_elementwise_kernel_code(tuple(kinds), _kernel._TypeMap(()), made.params, made.operation, made.name,
+                                                     made.preamble)  # fmt: skip
+        ptx = nvrtc_ptx(nvrtc, "".join(names) + whole, options)
+        assert bool(source.out_params) or "st.global.v" in ptx  # by words, it writes words

@@ -38,29 +38,32 @@ cdef class Launch:
         Such results as it has.
     """
 
-    cdef object function, blocks, threads, number, current, using
+    cdef object launch, number, current, using
     cdef tuple numbers
     cdef list results
     cdef Device device
+    cdef bint arrays        # the kernel is given arrays, not their addresses
 
     def __init__(self, plan, list results):
         cdef Array a
-        self.function, self.blocks, self.threads = plan.function, plan.blocks, plan.threads
-        self.number, self.numbers = plan.number, plan.numbers
+        self.launch, self.number, self.numbers, self.arrays = plan.launch, plan.number, plan.numbers, plan.arrays
         self.current, self.using, _ = plan.device
         self.results = [template((<Array>a).shape_tuple(), (<Array>a).dtype) for a in results]
         self.device = (<Array>results[0]).device
 
     cdef list run(self, PyObject** inputs, int n, list values):
-        cdef list arrays = [<size_t>read_pointer(<Array>inputs[k]) for k in range(n)], results = []
+        cdef list operands = [self.operand(<Array>inputs[k]) for k in range(n)], results = []
         cdef Array like, made
-        arrays.extend([self.number(v) for v in values])
+        operands.extend([self.number(v) for v in values])
         for like in self.results:
             made = <Array>self.device.make(like.ndim, like.shape_, like.dtype)
-            arrays.append(<size_t>made.data)
+            operands.append(self.operand(made))
             results.append(made)
-        self.function(self.blocks, self.threads, (*arrays, *self.numbers))
+        self.launch(*operands, *self.numbers)
         return results
+
+    cdef object operand(self, Array a):
+        return self.device.view(a) if self.arrays else <size_t>read_pointer(a)
 
 
 cdef Array over_gpu(int ndim, const Py_ssize_t* shape, int dtype, object memory, Device device):
@@ -156,24 +159,24 @@ cdef class LaunchCall(Call):
     inputs, outputs : sequence of cupy.ndarray
     values : sequence of (float or int)
         The formula's parameters.
-    place : int
-        Number of the device.
+    device : Launching
     """
 
-    cdef object function, blocks, threads, current, using, make
+    cdef object launched, current, using, make
     cdef tuple values, numbers, own     # own: bytes of memory that each run has
     cdef list arrays        # whose memory it uses
     cdef char** pointers
-    cdef int n_inputs, n_arrays, place, shared
+    cdef int n_inputs, n_arrays
+    cdef bint takes_arrays  # the kernel is given arrays, not their addresses
+    cdef Launching device
 
-    def __init__(self, plan, inputs, values, outputs, int place):
+    def __init__(self, plan, inputs, values, outputs, Launching device):
         cdef Py_ssize_t k
         self.arrays = [*inputs, *outputs]
-        self.n_inputs, self.n_arrays, self.place = <int>len(inputs), <int>len(self.arrays), place
-        self.function, self.blocks, self.threads, self.numbers = plan.function, plan.blocks, plan.threads, plan.numbers
+        self.n_inputs, self.n_arrays, self.device = <int>len(inputs), <int>len(self.arrays), device
+        self.launched, self.numbers, self.own, self.takes_arrays = plan.launch, plan.numbers, plan.own, plan.arrays
         self.values = tuple([plan.number(v) for v in values])
         self.current, self.using, self.make = plan.device
-        self.shared, self.own = plan.shared, plan.own
         self.pointers = <char**>calloc(self.n_arrays + 1, sizeof(char*))
         if self.pointers == NULL:
             raise MemoryError()
@@ -184,20 +187,29 @@ cdef class LaunchCall(Call):
         free(self.pointers)
 
     cdef int execute(self) except -1:
-        if self.current() == self.place:
+        if self.current() == self.device.number:
             self.launch()
         else:
-            with self.using(self.place):
+            with self.using(self.device.number):
                 self.launch()
         return 0
 
     cdef int launch(self) except -1:
         cdef Py_ssize_t k
+        cdef list operands = [self.operand(k) for k in range(self.n_arrays)]
         own = [self.make((n,), "uint8") for n in self.own]
-        inputs = [<size_t>self.pointers[k] for k in range(self.n_inputs)]
-        outputs = [<size_t>self.pointers[k] for k in range(self.n_inputs, self.n_arrays)]
-        self.function(self.blocks, self.threads, (*inputs, *self.values, *outputs, *own, *self.numbers), self.shared)
+        self.launched(*operands[:self.n_inputs], *self.values, *operands[self.n_inputs:], *own, *self.numbers)
         return 0
+
+    cdef object operand(self, Py_ssize_t k):
+        """Return the address of an array, or an array there."""
+        cdef size_t address = <size_t>self.pointers[k]
+        if not self.takes_arrays:
+            return address
+        array = self.arrays[k]
+        if array.data.ptr != address:
+            array = self.arrays[k] = self.device.view_at(None, address, array.shape, array.strides, dtypes.code_of(array.dtype))
+        return array
 
     cdef int point(self, Places places) except -1:
         cdef Py_ssize_t k

@@ -94,8 +94,11 @@ class Gpu(Launching):
         return run.prepared_elementwise(call, inputs, values, outputs, reqs)
 
     def formula(self, roots: tuple, inputs: list, outputs: list, reqs: list[int], numbers: dict[str, float]) -> Any:
-        roots = prepare.with_constants(roots, numbers) if numbers else roots
-        return run.prepared_formula("fused", Formula(roots, ()), (), inputs, outputs, reqs)
+        if outputs[0].dtype_code not in dtypes.FLOATS:  # a real number would change the compute type
+            roots, numbers = prepare.with_constants(roots, numbers), {}
+        return run.prepared_formula(
+            "fused", Formula(roots, tuple(numbers)), list(numbers.values()), inputs, outputs, reqs
+        )
 
     def reduction(self, op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: Any, req: int) -> Any:
         return run.prepared_reduction(op, attrs, source, axes, result, req)
@@ -105,8 +108,7 @@ class Gpu(Launching):
 
     def row_kernel(self, rows: int, locals_: Sequence[Any], stages: Sequence[Any], arrays: Sequence[Any], turned: bool,
                    numbers: dict[str, float]) -> Any:  # fmt: skip
-        stages = [(prepare.with_constants(roots, numbers), *rest) for roots, *rest in stages] if numbers else stages
-        return strips.prepared(rows, locals_, stages, arrays)
+        return strips.prepared(rows, locals_, stages, arrays, numbers)
 
     def loop(self, op: Any, inputs: list, outputs: list, reqs: list[int]) -> None:
         return None

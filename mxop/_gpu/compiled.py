@@ -1,18 +1,17 @@
-"""CUDA text compiled by NVRTC, CuPy's door to it, and loaded.
-
-CuPy's makers of kernels add an option of their own, which flushes subnormal numbers to zero, and address memory element by
-element; here the text is compiled as it is.
-"""
+"""CUDA text compiled by CuPy, whose files on disk spare other processes the work."""
 
 from __future__ import annotations
 
+import functools
+import warnings
 from typing import Any
 
 from ..support.memo import keep
 from . import device
-from .text import OPTIONS
+from .text import OPTIONS, SUBNORMALS, Source
 
 _modules: dict[tuple[int, str], Any] = {}
+_kernels: dict[Source, Any] = {}
 
 
 def module(source: str, place: int) -> Any:
@@ -20,15 +19,45 @@ def module(source: str, place: int) -> Any:
 
     Its ``get_function(name)`` returns what is called with the grid, the block and the arguments.
     """
-    key = place, source
-    found = _modules.get(key)
+    found = _modules.get((place, source))
     if found is None:
-        cuda = device.require(place).cuda
-        binary, _ = cuda.compiler.compile_using_nvrtc(source, OPTIONS, cache_in_memory=True)
-        found = cuda.function.Module()
-        found.load(binary)
-        keep(_modules, key, found)
+        cupy = device.require(place)
+        keep_subnormals(cupy)
+        found = keep(_modules, (place, source), cupy.RawModule(code=source, options=OPTIONS))
     return found
 
 
-__all__ = ["module"]
+def elementwise(source: Source, place: int) -> Any:
+    """Return the ``ElementwiseKernel`` of a source, which CuPy compiles for each device where it is called."""
+    found = _kernels.get(source)
+    if found is None:
+        cupy = device.require(place)
+        keep_subnormals(cupy)
+        made = cupy.ElementwiseKernel(source.in_params, source.out_params, source.operation, source.name,
+                                      preamble=source.preamble, no_return=True, options=OPTIONS)  # fmt: skip
+        found = keep(_kernels, source, made)
+    return found
+
+
+@functools.cache
+def keep_subnormals(cupy: Any) -> None:
+    """Let CuPy compile programs of ours without its option that flushes subnormal numbers of float32 to zero.
+
+    CuPy adds the option behind those that it is given, so it is taken out where NVRTC gets them.  A macro tells our programs
+    from others; as it is among the options by which CuPy's files are found, nobody gets a program of the other kind.
+    """
+    program = getattr(cupy.cuda.compiler, "_NVRTCProgram", None)
+    plain = getattr(program, "compile", None)
+    if program is None or plain is None:
+        warnings.warn(
+            "this version of CuPy compiles kernels so that subnormal float32 numbers become 0 on a GPU", stacklevel=2
+        )
+        return
+
+    @functools.wraps(plain)
+    def compile_(self: Any, options: tuple[str, ...] = (), *args: Any, **kwargs: Any) -> Any:
+        if SUBNORMALS in options:
+            options = tuple([o for o in options if o != "-ftz=true"])
+        return plain(self, options, *args, **kwargs)
+
+    program.compile = compile_

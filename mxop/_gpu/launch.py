@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -14,24 +15,32 @@ from ..support.memo import keep
 from . import compiled, device, reductions, text
 from .layout import BLOCK, WORD, lay
 
+#: Elements of results from which on a kernel goes through its operands by words.
+MANY = 4096
+
 _plans: dict[tuple, Any] = {}
 
 
 class Plan(NamedTuple):
     """A kernel that is ready for operands of certain types that lie in a certain way."""
 
-    function: Any
-    blocks: tuple[int, ...]
+    launch: Any  # what is called with the inputs, the parameters, the outputs, own memory and the numbers
     number: Any  # what makes a scalar of a parameter
-    numbers: tuple[int, ...]  # what the kernel is told of how operands lie
     device: tuple[Any, Any, Any]  # what tells CuPy's current device, what makes one current, and what makes arrays
-    threads: tuple[int, ...] = (BLOCK,)
-    shared: int = 0  # bytes of shared memory that a block is given
+    numbers: tuple[int, ...] = ()  # what the kernel is told of how operands lie
     own: tuple[int, ...] = ()  # bytes of memory that it is given for itself, after all arrays
+    arrays: bool = False  # it is given arrays, not their addresses
 
     def __call__(self, inputs: Sequence[Any], values: Sequence[float], outputs: Sequence[Any]) -> None:
         """Launch the kernel on CuPy's current device."""
-        self.function(self.blocks, self.threads, (*inputs, *map(self.number, values), *outputs, *self.numbers))
+        if not self.arrays:
+            inputs, outputs = [a.data.ptr for a in inputs], [a.data.ptr for a in outputs]
+        self.launch(*inputs, *map(self.number, values), *outputs, *self.numbers)
+
+
+def blocks_of(function: Any, blocks: tuple[int, ...], shared: int = 0) -> Any:
+    """Return what launches a function of a module, by blocks of :data:`.layout.BLOCK` threads; `shared` is in bytes."""
+    return lambda *arguments: function(blocks, (BLOCK,), arguments, shared_mem=shared)
 
 
 def device_of(place: int) -> tuple[Any, Any, Any]:
@@ -54,12 +63,28 @@ def _strides(array: Any, shape: tuple[int, ...]) -> list[int]:
 
 def _elementwise(made: text.ElementwiseText, keys: frozenset, inputs: Sequence[Any], outputs: Sequence[Any],
                  place: int) -> Plan:  # fmt: skip
-    shape, arrays = outputs[0].shape, (*inputs, *outputs)
-    strides = [[0] * len(shape) if k in keys else _strides(a, shape) for k, a in enumerate(arrays)]
-    aligned = all(a.data.ptr % WORD == 0 for a in arrays)
-    layout, numbers, blocks = lay(shape, strides, max(a.dtype.itemsize for a in arrays), aligned)
-    function = compiled.module(made.kernel(layout), place).get_function(made.kernel_name)
-    return Plan(function, (blocks,), scalar(made.ctype), tuple(numbers), device_of(place))
+    """Return the plan of a formula: by words where many elements lie so that these can be read and written at once."""
+    number, there = scalar(made.ctype), device_of(place)
+    if outputs[0].size >= MANY:
+        shape, arrays = outputs[0].shape, (*inputs, *outputs)
+        strides = [[0] * len(shape) if k in keys else _strides(a, shape) for k, a in enumerate(arrays)]
+        aligned = all(a.data.ptr % WORD == 0 for a in arrays)
+        layout, numbers, blocks = lay(shape, strides, max(a.dtype.itemsize for a in arrays if a.size > 1), aligned)
+        if not any(way.endswith("s") for way in layout.ways):
+            kernel = compiled.elementwise(made.by_words(layout), place)
+            return Plan(partial(kernel, size=blocks * BLOCK, block_size=BLOCK), number, there, tuple(numbers))
+    kernel = compiled.elementwise(made.plain(), place)
+    halves = [t in text.ARRAY for t in (*made.in_types, *[False] * len(made.params), *made.out_types)]
+    return Plan(_with_bits(kernel, halves) if any(halves) else kernel, number, there, arrays=True)
+
+
+def _with_bits(kernel: Any, halves: Sequence[bool]) -> Any:
+    """Return what launches a kernel that takes some arrays as numbers of 16 bits."""
+
+    def launch(*operands: Any) -> None:
+        kernel(*[a.view(np.uint16) if half else a for a, half in zip(operands, halves, strict=True)])
+
+    return launch
 
 
 def code_of(array: Any) -> int:
@@ -132,7 +157,8 @@ def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: A
         passes = _plans.get(key) or keep(_plans, key, _reduction(made, source, axes, place))
         if len(passes) == 1:
             return [(passes[0], [source], (each,), [result])]
-        parts = device.require(place).empty(passes[0].blocks[1] * result.size, text.SCALAR[made.reduce_type])
+        results, each_has = passes[1].numbers[:2]
+        parts = device.require(place).empty(results * each_has, text.SCALAR[made.reduce_type])
     return [(passes[0], [source], (each,), [parts]), (passes[1], [parts], (each,), [result])]
 
 
@@ -140,9 +166,9 @@ def _reduction(made: reductions.ReductionText, source: Any, axes: tuple[int, ...
     layout, passes = reductions.lay_rows(source.shape, _strides(source, source.shape), axes)
     module = compiled.module(made.kernel(layout), place)
     names = ["whole"] if len(passes) == 1 else ["parts", "rest"]
-    number, there = scalar(made.ctype), device_of(place)
-    return [Plan(module.get_function(f"{made.kernel_name}_{name}"), one.blocks, number, tuple(one.numbers), there)
-            for name, one in zip(names, passes, strict=True)]  # fmt: skip
+    functions = [module.get_function(f"{made.kernel_name}_{name}") for name in names]
+    return [Plan(blocks_of(function, one.blocks), scalar(made.ctype), device_of(place), tuple(one.numbers))
+            for function, one in zip(functions, passes, strict=True)]  # fmt: skip
 
 
 def _uncombined(made: reductions.ReductionText, source: Any, result: Any, each: int) -> Ready | None:

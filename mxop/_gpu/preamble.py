@@ -163,13 +163,13 @@ __device__ inline float mx_polygamma(int n, float x) { return (float)mx_polygamm
     "mx_bits_f32": "__device__ inline float mx_bits_f32(unsigned u) { return __int_as_float((int)u); }\n",
     **shared("mxop_math_half.h"),
     # The device has instructions for the conversions, and the host, which runs the text in tests, the same results.
-    "float16": """\
-class float16 {
+    "mx_half": """\
+class mx_half {
     unsigned short bits;
 public:
-    float16() = default;
+    mx_half() = default;
 #ifdef __CUDA_ARCH__
-    __device__ explicit float16(float x) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x)); }
+    __device__ explicit mx_half(float x) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x)); }
     __device__ operator float() const
     {
         float x;
@@ -177,7 +177,7 @@ public:
         return x;
     }
 #else
-    __device__ explicit float16(float x) : bits(mx_f32_to_f16(x)) {}
+    __device__ explicit mx_half(float x) : bits(mx_f32_to_f16(x)) {}
     __device__ operator float() const { return mx_f16_to_f32(bits); }
 #endif
 };
@@ -196,7 +196,7 @@ FUNCTIONS |= draws.FUNCTIONS
 #: Neighbours, that are read and written at once.
 PACK = "template <typename T, int N> struct alignas(sizeof(T) * N) mx_pack { T v[N]; };\n"
 
-_WORD = re.compile(r"\b(?:mxi?_\w+|INFINITY|NAN|float16)\b")
+_WORD = re.compile(r"\b(?:mxi?_\w+|INFINITY|NAN)\b")
 
 
 def needed(text: str) -> list[str]:

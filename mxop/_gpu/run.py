@@ -79,7 +79,7 @@ def prepared(
 ) -> Any:
     """Return the prepared call of kernels that write `work`, and of the copies that bring temporaries to the outputs."""
     copies = [launch.copied(a._memory, b._memory, r) for a, b, r in zip(work, outputs, reqs, strict=True) if a is not b]
-    calls = [LaunchCall(*f, outputs[0]._device.number) for f in (*found, *copies) if f is not None]
+    calls = [LaunchCall(*f, outputs[0]._device) for f in (*found, *copies) if f is not None]
     return calls[0] if len(calls) == 1 else core.Sequence(calls)
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from ..formula import input_, statements
+from ..formula import input_, param, statements
 from ..opdef import contiguous_strides
 from ..opdef.combine import COMBINES
 from ..support import dtypes
 from . import compiled, device
-from .launch import Plan, device_of, scalar
+from .launch import Plan, blocks_of, device_of, scalar
 from .layout import BLOCK, SHORT_INDEX, apart, collapse, place_of, steps_of, told, way_of
 from .reductions import AT_ONCE, identity_of, log2, total_type
 from .text import STORAGE, prologue, read
@@ -62,11 +62,14 @@ class Strip:
         As :func:`mxop._core.row_kernels.prepare_row_kernel` takes them.
     arrays : list of (shape, strides, type)
         Strides count elements.
+    values : sequence of str
+        Names of the formulas' parameters, which the kernel is given after the arrays.
     """
 
     def __init__(self, rows: int, locals_: Sequence[tuple[Shape, int]], stages: Sequence[tuple],
-                 arrays: Sequence[tuple[Shape, Shape, int]]):  # fmt: skip
+                 arrays: Sequence[tuple[Shape, Shape, int]], values: Sequence[str] = ()):  # fmt: skip
         self.rows, self.arrays, self.locals = rows, arrays, locals_
+        self.values = {param(name): f"s{k}" for k, name in enumerate(values)}
         self.n = next(k for k in range(len(stages[0][4]) + 1) if prod(stages[0][4][:k]) == rows)
         inner = max(prod(shape[self.n :]) for *_, shape in stages)
         self.lanes_log2 = min(log2(BLOCK), log2(-(-inner // AT_ONCE)))
@@ -118,7 +121,7 @@ class Strip:
         index = "unsigned long long" if longest >= SHORT_INDEX else "unsigned int"
         text, lines = "".join(functions), "\n    ".join(body)
         used = text + lines
-        arguments = ", ".join([*pointers, *memory, *self.parameters])
+        arguments = ", ".join([*pointers, *(f"double {s}" for s in self.values.values()), *memory, *self.parameters])
         head = f'extern "C" __global__ void __launch_bounds__({BLOCK}) {NAME}({arguments})'
         return f"{prologue(used)}typedef {index} mx_index;\n{DYNAMIC}{text}{head}\n{{\n    {lines}\n}}\n"
 
@@ -193,7 +196,9 @@ class Strip:
     ) -> str:
         given = [f"const {STORAGE[o.code][0]} &x{j}" for j, o in enumerate(reads)]
         given += [f"{STORAGE[o.code][0]} &y{j}" for j, o in enumerate(written)]
-        body, values = statements(list(roots), {input_(j): f"a{j}" for j in range(len(reads))}, ctype, "cuda")
+        given += [f"{ctype} {value}" for value in self.values.values()]
+        names = {input_(j): f"a{j}" for j in range(len(reads))} | self.values
+        body, values = statements(list(roots), names, ctype, "cuda")
         lines = [
             f"const {ctype} a{j} = {read(o.code, f'x{j}', ctype)}; (void)a{j};" for j, o in enumerate(reads)
         ] + body
@@ -228,7 +233,7 @@ class Strip:
         made = COMBINES[combine]
         compute = dtypes.FLOAT64 if ctype == "double" else dtypes.FLOAT32
         total, start = total_type(combine, compute), identity_of(combine, compute)
-        value = f"mx_stage{s}({', '.join(self._arguments(reads))})"
+        value = f"mx_stage{s}({', '.join([*self._arguments(reads), *self.values.values()])})"
         use = [f"const {total} b = ({total}){value};", f"a = {made.cuda};"]
         return [
             "{",
@@ -261,7 +266,8 @@ class Strip:
               parts: list[str]) -> list[str]:  # fmt: skip
         """Return the lines of formulas on all elements of the row."""
         use = [f"{STORAGE[o.code][0]} y{j};" for j, o in enumerate(written)]
-        use += [f"mx_stage{s}({', '.join([*self._arguments(reads), *(f'y{j}' for j in range(len(written)))])});"]
+        results = [f"y{j}" for j in range(len(written))]
+        use += [f"mx_stage{s}({', '.join([*self._arguments(reads), *results, *self.values.values()])});"]
         use += [f"{o.at(parts)} = y{j};" for j, o in enumerate(written)]
         # what other threads wrote, of the row or of a part of it, is there for the stages that follow
         return [*self._loop(s, reads, lines, parts, use), "__syncthreads();"]
@@ -271,7 +277,7 @@ class Strip:
         """Return the lines of formulas on numbers of the row, which each thread computes, and writes for itself to read."""
         zero = ["0"] * len(parts)
         found = [f"{STORAGE[o.code][0]} y{j};" for j, o in enumerate(written)]
-        given = [o.at(zero) for o in reads] + [f"y{j}" for j in range(len(written))]
+        given = [o.at(zero) for o in reads] + [f"y{j}" for j in range(len(written))] + [*self.values.values()]
         found += [f"mx_stage{s}({', '.join(given)});"]
         found += [f"{o.at(zero)} = y{j};" for j, o in enumerate(written)]
         return ["if (live) {", *(f"    {line}" for line in found), "}"]
@@ -287,7 +293,8 @@ static unsigned long long mx_shared[{SHARED // 8}];
 """
 
 
-def prepared(rows: int, locals_: Sequence[tuple[Shape, int]], stages: Sequence[tuple], arrays: Sequence[Any]) -> Any:
+def prepared(rows: int, locals_: Sequence[tuple[Shape, int]], stages: Sequence[tuple], arrays: Sequence[Any],
+             numbers: dict[str, float]) -> Any:  # fmt: skip
     """Return the prepared call of a strip, or None; see :func:`mxop._core.row_kernels.prepare_row_kernel`."""
     from .._core import transfer
     from .._core.launched import LaunchCall
@@ -296,15 +303,14 @@ def prepared(rows: int, locals_: Sequence[tuple[Shape, int]], stages: Sequence[t
     if any(transfer.overlaps(arrays[k], a) for k in written for a in arrays if a is not arrays[k]):
         return None
     place = arrays[0]._device.number
-    strip = Strip(rows, locals_, stages, [(a.shape, a._strides, a.dtype_code) for a in arrays])
+    strip = Strip(rows, locals_, stages, [(a.shape, a._strides, a.dtype_code) for a in arrays], tuple(numbers))
     own = tuple([rows * size for size in strip.row_bytes.values()]) if strip.in_memory else ()
     with device.using(place):
         function = compiled.module(strip.text, place).get_function(NAME)
     blocks = -(-rows // strip.rows_at_once)
-    plan = Plan(
-        function, (blocks,), scalar("float"), tuple(strip.numbers), device_of(place), shared=strip.shared, own=own
-    )
-    return LaunchCall(plan, [a._memory for a in arrays], (), (), place)
+    launch = blocks_of(function, (blocks,), strip.shared)
+    plan = Plan(launch, scalar("double"), device_of(place), tuple(strip.numbers), own)
+    return LaunchCall(plan, [a._memory for a in arrays], tuple(numbers.values()), (), arrays[0]._device)
 
 
 __all__ = ["NAME", "Strip", "prepared"]

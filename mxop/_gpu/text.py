@@ -1,7 +1,8 @@
 """Formulas as CUDA text.
 
-The operation of an :class:`ElementwiseText` serves both the kernels that run, :meth:`ElementwiseText.kernel`, written for how
-their operands lie, and :meth:`ElementwiseText.standalone`, which a person reads.
+The operation of an :class:`ElementwiseText` serves the kernels that run, which CuPy's ``ElementwiseKernel`` makes of
+:meth:`ElementwiseText.plain` or, for large arrays, of :meth:`ElementwiseText.by_words`; and
+:meth:`ElementwiseText.standalone`, which a person reads.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from ..formula import Expr, input_, keys_of, statements, walk
 from ..support import dtypes
@@ -19,14 +21,16 @@ from .layout import BLOCK, Layout, apart, place_of, steps_of
 
 REQ_NULL, REQ_WRITE, REQ_INPLACE, REQ_ADD = range(4)
 
+#: Of programs whose subnormal numbers are kept; :mod:`.compiled` says how.
+SUBNORMALS = "-DMXOP_SUBNORMALS"
 #: No contraction to fused multiply-adds: the CPU's programs have none, and results should not depend on the device.
-OPTIONS = ("--fmad=false",)
+OPTIONS = ("--fmad=false", SUBNORMALS)
 
 #: Type code: C type, how to read an element as a number, how to write a number.  bfloat16 travels as its bits.
 STORAGE = {
     dtypes.FLOAT32: ("float", "{0}", "(float)({0})"),
     dtypes.FLOAT64: ("double", "{0}", "(double)({0})"),
-    dtypes.FLOAT16: ("float16", "(float){0}", "float16(mx_odd({0}))"),
+    dtypes.FLOAT16: ("mx_half", "(float){0}", "mx_half(mx_odd({0}))"),
     dtypes.UINT8: ("unsigned char", "{0}", "(unsigned char)(long long)({0})"),
     dtypes.INT32: ("int", "{0}", "(int)({0})"),
     dtypes.INT8: ("signed char", "{0}", "(signed char)(long long)({0})"),
@@ -44,6 +48,8 @@ Shape = tuple[int, ...]
 #: C's name of a compute type: NumPy's, of the scalars that a kernel is given.
 SCALAR = {"float": "float32", "double": "float64", "unsigned char": "uint8", "int": "int32", "signed char": "int8",
           "long long": "int64"}  # fmt: skip
+#: Type codes whose elements CuPy's kernels take as bits.
+ARRAY = {dtypes.FLOAT16: "uint16", dtypes.BFLOAT16: "uint16"}
 LIMITS = {
     dtypes.UINT8: ("0", "255"),
     dtypes.INT8: ("-128", "127"),
@@ -123,8 +129,8 @@ class Place:
         return place_of([*self.parts[:-1], f"((long long){self.parts[-1]} * V + {k})"], self.steps)
 
     def at_last(self) -> str:
-        """Return the index of element ``i`` of one dimension."""
-        return "i" if self.way == "c" else place_of(["i"], self.steps)
+        """Return the index of element ``last`` of one dimension."""
+        return "last" if self.way == "c" else place_of(["last"], self.steps)
 
     def _whole(self) -> bool:
         return self.way[-1] in "cd"
@@ -145,6 +151,16 @@ class Place:
 
 
 # ---- kernels -----------------------------------------------------------------------------------------------------------
+class Source(NamedTuple):
+    """What CuPy's ``ElementwiseKernel`` is made of."""
+
+    in_params: str
+    out_params: str
+    operation: str
+    name: str
+    preamble: str
+
+
 @dataclass(frozen=True)
 class ElementwiseText:
     """A kernel that evaluates formulas on each element.
@@ -217,53 +233,82 @@ class ElementwiseText:
         ]
         return "\n".join([*lines, *body, *filter(None, stores)])
 
-    def kernel(self, layout: Layout) -> str:
-        """Return a source whose kernel, of the name :attr:`kernel_name`, runs on operands that lie so.
+    def plain(self) -> Source:
+        """Return a kernel over arrays of any strides, which broadcast: its arguments are the inputs, parameters and outputs.
 
-        Its arguments: pointers to inputs, parameters, pointers to outputs, and the numbers that :func:`.layout.lay` gives.
+        Keys are arrays of one element.  Numbers of 16 bits are arrays of ``uint16``, as not every CuPy has all of them.
+        """
+        keys, n_in = keys_of(self.roots), len(self.in_types)
+        params: list[str] = []
+        lines: list[str] = []
+        for k, code in enumerate((*self.in_types, *self.out_types)):
+            name, const = (f"x{k}", "const ") if k < n_in else (f"y{k - n_in}", "")
+            ctype, dtype = STORAGE[code][0], ARRAY.get(code, dtypes.NAMES[code])
+            bound = k in keys or ctype == "mx_half"
+            params.append(f"{'raw ' * (k in keys)}{dtype} {'p_' * bound}{name}")
+            if bound:
+                element = f"p_{name}" + "[(long long)0]" * (k in keys)
+                lines.append(f"{const}{ctype} &{name} = *({const}{ctype} *)&{element};")
+        scalars = [f"{SCALAR[self.ctype]} s{k}" for k in range(len(self.params))]
+        operation = "\n".join([*lines, self.operation])
+        given, made = ", ".join([*params[:n_in], *scalars]), ", ".join(params[n_in:])
+        return Source(given, made, operation, self.kernel_name, prologue(operation))
+
+    def by_words(self, layout: Layout) -> Source:
+        """Return a kernel whose threads read and write whole words of operands that lie so.
+
+        Its arguments are the addresses of the inputs, the parameters, the addresses of the outputs, and the numbers that
+        :func:`.layout.lay` gives; each of its blocks has :data:`.layout.BLOCK` threads.
         """
         ctypes = [STORAGE[t][0] for t in (*self.in_types, *self.out_types)]
         names = [f"x{k}" for k in range(len(self.in_types))] + [f"y{k}" for k in range(len(self.out_types))]
         n_in, scalars = len(self.in_types), [f"s{k}" for k in range(len(self.params))]
-        pointers = [f"{'const ' * (k < n_in)}{c} *p_{n}" for k, (c, n) in enumerate(zip(ctypes, names, strict=True))]
         places = [Place(name, way, layout) for name, way in zip(names, layout.ways, strict=True)]
-        kept = range(n_in, len(names))
-        loads = [*range(n_in), *(k for k in kept if self.reqs[k - n_in] == REQ_ADD)]
-        index = "unsigned long long" if layout.wide else "unsigned int"
-        sizes = [f"mx_index n{d}" for d in range(1, layout.ndim)]
-        numbers = ["mx_index chunks", "mx_index size", *sizes, *(f"long long {s}" for p in places for s in p.told)]
-        given = [*pointers[:n_in], *(f"{self.ctype} {s}" for s in scalars), *pointers[n_in:], *numbers]
+        index, bits = ("unsigned long long", "uint64") if layout.wide else ("unsigned int", "uint32")
+        given = [*(f"uint64 at_{n}" for n in names[:n_in]), *(f"{SCALAR[self.ctype]} {s}" for s in scalars)]
+        given += [f"uint64 at_{n}" for n in names[n_in:]]
+        given += [f"{bits} {n}" for n in ("chunks", "size", *(f"n{d}" for d in range(1, layout.ndim)))]
+        given += [f"int64 {step}" for p in places for step in p.told]
         element = [f"const {c} &{n}" for c, n in zip(ctypes[:n_in], names, strict=False)]
         element += [f"{self.ctype} {s}" for s in scalars] + ["const long long i"]
         element += [f"{c} &{n}" for c, n in zip(ctypes[n_in:], names[n_in:], strict=True)]
-        cells = [*names[:n_in], *scalars, "i", *names[n_in:]]
         operation = "\n    ".join(self.operation.split("\n"))
+        constants = f"typedef {index} mx_index;\nenum {{ V = {layout.width}, U = {layout.chunks} }};\n"
+        one = f"__device__ __forceinline__ void mx_one({', '.join(element)})\n{{\n    {operation}\n}}\n"
+        preamble_ = f"{prologue(self.operation, ctypes)}{constants}{one}"
+        return Source(", ".join(given), "", self._words(layout, names, ctypes, places), self.kernel_name, preamble_)
+
+    def _words(self, layout: Layout, names: list[str], ctypes: list[str], places: list[Place]) -> str:
+        """Return the lines of a thread: chunks are read, computed and written; then what is left of the last word."""
+        n_in, scalars = len(self.in_types), [f"s{k}" for k in range(len(self.params))]
+        cells, kept = [*names[:n_in], *scalars, "i", *names[n_in:]], range(n_in, len(names))
+        loads = [*range(n_in), *(k for k in kept if self.reqs[k - n_in] == REQ_ADD)]
         lines = coordinates(layout)[0]
-        body = [f"mx_pack<{ctypes[k]}, V> e{names[k]}[U];" for k in range(len(names))]
-        body += [
+        pointers = [f"{'const ' * (k < n_in)}{c} *" for k, c in enumerate(ctypes)]
+        body = [f"{p}const p_{n} = ({p})at_{n};" for p, n in zip(pointers, names, strict=True)]
+        body += [f"mx_pack<{c}, V> e{n}[U];" for c, n in zip(ctypes, names, strict=True)]
+        start = [
             "#pragma unroll",
             "for (int u = 0; u < U; u++) {",
             f"    {CHUNK}",
             "    if (c >= chunks)",
             "        break;",
         ]
-        body += [f"    {line}" for line in lines]
+        body += [*start, *(f"    {line}" for line in lines)]
         body += [f"    {line}" for k in loads for line in places[k].load(ctypes[k])]
-        body += ["}", "#pragma unroll", "for (int u = 0; u < U; u++) {", f"    {CHUNK}", "    if (c >= chunks)"]
-        body += ["        break;", *(f"    {line}" for line in lines), "    #pragma unroll"]
+        body += ["}", *start, *(f"    {line}" for line in lines), "    #pragma unroll"]
         body += ["    for (int k = 0; k < V; k++)"]
         each = [n if n in scalars else "(long long)c * V + k" if n == "i" else f"e{n}[u].v[k]" for n in cells]
         body += [f"        mx_one({', '.join(each)});"]
         body += [f"    {line}" for k in kept for line in places[k].store(ctypes[k])] + ["}"]
         if layout.ndim == 1 and layout.width > 1:  # what is left of the last word
-            each = [n if n in (*scalars, "i") else f"p_{n}[{places[names.index(n)].at_last()}]" for n in cells]
-            body += [f"const long long i = (long long)chunks * V + {THREAD};", "if (i < size)"]
+            each = [
+                n if n in scalars else "last" if n == "i" else f"p_{n}[{places[names.index(n)].at_last()}]"
+                for n in cells
+            ]
+            body += [f"const long long last = (long long)chunks * V + {THREAD};", "if (last < size)"]
             body += [f"    mx_one({', '.join(each)});"]
-        text = "\n    ".join(body)
-        constants = f"typedef {index} mx_index;\nenum {{ V = {layout.width}, U = {layout.chunks} }};\n"
-        one = f"__device__ __forceinline__ void mx_one({', '.join(element)})\n{{\n    {operation}\n}}\n"
-        head = f'extern "C" __global__ void __launch_bounds__({BLOCK}) {self.kernel_name}({", ".join(given)})'
-        return f"{prologue(self.operation, ctypes)}{constants}{one}{head}\n{{\n    {text}\n}}\n"
+        return "\n".join(body)
 
     def standalone(self, name: str | None = None, shapes: Sequence[Shape] | None = None) -> str:
         """Return a plain kernel over contiguous arrays: pointers to inputs, parameters, pointers to outputs, size.

@@ -36,7 +36,7 @@ ROWS: dict[str, Primitive] = TABLE | {
         _row(name="arctan2", cuda="atan2({0}, {1})", costly=True,
              rule=lambda g, a, b, y: (g * b / (a * a + b * b), -g * a / (a * a + b * b))),
         _row(name="real", cuda="{0}", integer="{0}", **_THROUGH),
-        _row(name="float16", cuda="(float)float16({0})", **_THROUGH),
+        _row(name="float16", cuda="(float)mx_half({0})", **_THROUGH),
         _row(name="float32", **_THROUGH), _row(name="float64", **_THROUGH),
         *[_row(name=name) for name in ("bool_", *INTEGERS, "load", "size")],
         _row(name="cube", cuda="({0} * ({0} * {0}))"),

@@ -1,0 +1,160 @@
+"""CuPy's makers of kernels, simulated: the host's C++ compiler compiles their text, and blocks of threads run in turn.
+
+``ElementwiseKernel`` and ``RawModule`` check what CuPy checks; :data:`compiled` counts what CuPy would compile.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+
+import numpy as np
+from cuda_compilers import host_library, kernel_parameters, launcher, pointer
+from cupy_text import TYPES, elementwise_text, joined, launch_text, parameters
+
+OPTIONS = ("--fmad=false", "-DMXOP_SUBNORMALS")
+#: Sources of the kernels made, by name: tests look at it.
+made: dict[str, str] = {}
+#: Texts that were compiled, each once: as CuPy's files on disk have them.
+compiled: set[str] = set()
+_CTYPES = {
+    "float": ctypes.c_float, "double": ctypes.c_double, "int": ctypes.c_int, "unsigned char": ctypes.c_ubyte,
+    "signed char": ctypes.c_byte, "long long": ctypes.c_longlong, "bool": ctypes.c_bool, "short": ctypes.c_short,
+    "unsigned int": ctypes.c_uint, "unsigned long long": ctypes.c_ulonglong, "unsigned short": ctypes.c_ushort,
+}  # fmt: skip
+
+
+def _check_device(array):
+    import fake_cupy
+
+    assert array.device.id == fake_cupy._current[-1], "Array device must be same as the current device"
+
+
+def _is_array(value):
+    import fake_cupy
+
+    return isinstance(value, fake_cupy.ndarray)
+
+
+def _library(source, launch):
+    compiled.add(source)
+    return host_library(source + launch)
+
+
+class NVRTCProgram:
+    """``cupy.cuda.compiler._NVRTCProgram``: what is compiled, and with which options; nothing is."""
+
+    def __init__(self, source):
+        self.source = source
+
+    def compile(self, options=(), log_stream=None):
+        return options, None
+
+
+class ElementwiseKernel:
+    """``cupy.ElementwiseKernel`` with parameters of fixed types."""
+
+    def __init__(self, in_params, out_params, operation, name="kernel", reduce_dims=True, preamble="", no_return=False,
+                 return_tuple=False, options=()):  # fmt: skip
+        assert re.fullmatch(r"[a-zA-Z_]\w*", name) and no_return and options == OPTIONS
+        self.inputs, self.outputs = parameters(in_params), parameters(out_params)
+        self.operation, self.name, self.preamble = operation, name, preamble
+
+    def __call__(self, *args, size=-1, block_size=128):
+        params = [*self.inputs, *self.outputs]
+        assert len(args) == len(params), f"{self.name}: {len(args)} arguments for {len(params)}"
+        arrays = [_is_array(a) for a in args]
+        shape = self._shape(params, args, arrays, size)
+        if 0 in shape:
+            return
+        plain = [k for k, p in enumerate(params) if arrays[k] and not p.raw]
+        seen = {k: np.broadcast_to(args[k]._host, shape) for k in plain}
+        dims, strides = joined(shape, [list(seen[k].strides) for k in plain])
+        lies = {k: (dims, steps) for k, steps in zip(plain, strides, strict=True)}
+        given, counts = [], []
+        for k, (p, value) in enumerate(zip(params, args, strict=True)):
+            if arrays[k]:
+                of, steps = lies.get(k) or (list(value.shape), list(value.strides))
+                counts.append(len(of))
+                given += [pointer(value._host), *((ctypes.c_longlong * (len(d) + 1))(*d) for d in (of, steps))]
+            else:
+                counts.append(None)
+                given.append(_number(self.name, p, value))
+        source = elementwise_text(
+            self.inputs, self.outputs, counts, len(dims), self.operation, self.name, self.preamble
+        )
+        made[self.name] = source
+        waits = "__syncthreads" in source or "__shfl" in source
+        library = _library(source, launch_text(self.inputs, self.outputs, counts, len(dims), self.name, waits))
+        n = int(np.prod(shape))
+        grid, block = -(-n // block_size), min(block_size, n)
+        getattr(library, f"launch_{self.name}")(ctypes.c_uint(grid), ctypes.c_uint(block), *given,
+                                                (ctypes.c_longlong * (len(dims) + 1))(*dims))  # fmt: skip
+
+    def _shape(self, params, args, arrays, size):
+        """Return the shape that the kernel goes through, as CuPy finds it."""
+        plain = []
+        for k, (p, value) in enumerate(zip(params, args, strict=True)):
+            if arrays[k]:
+                _check_device(value)
+                if value.dtype != np.dtype(p.dtype):
+                    raise TypeError(f"Type is mismatched. {p.name} {value.dtype} {p.dtype}")
+                plain += [value] if not p.raw else []
+            else:
+                assert k < len(self.inputs) and not p.raw, f"{self.name}: {p.name} = {value!r}"
+        if size != -1:
+            assert not plain, "size is for kernels all of whose arrays are raw"
+            return (size,)
+        if not plain:
+            raise ValueError("Loop size is undecided.")
+        shape = np.broadcast_shapes(*[a.shape for a in plain])
+        for p, value in zip(self.outputs, args[len(self.inputs) :], strict=True):
+            if not p.raw and value.shape != shape:
+                raise ValueError("Out shape is mismatched")
+        return shape
+
+
+def _number(name, p, value):
+    """Return a number for C, converted as CuPy does it: what the type does not hold is an error."""
+    assert isinstance(value, (int, float, np.generic)) and not isinstance(value, bool), f"{name}: {p.name} = {value!r}"
+    return _CTYPES[TYPES[p.dtype]](np.array(value, p.dtype).item())
+
+
+class RawModule:
+    """``cupy.RawModule``."""
+
+    def __init__(self, *, code, options=(), backend="nvrtc"):
+        assert isinstance(options, tuple) and "--use_fast_math" not in options
+        self._source = code
+
+    def get_function(self, name):
+        source = made[name] = self._source
+        launch = getattr(_library(source, launcher(source)), f"launch_{name}")
+        wide = "typedef unsigned long long mx_index" in source
+        types = _CTYPES | {"mx_index": ctypes.c_ulonglong if wide else ctypes.c_uint}
+        kinds = kernel_parameters(source)[name]
+
+        def run(grid, block, args, shared_mem=0):
+            assert 0 <= shared_mem <= 48 << 10
+            assert len(args) == len(kinds), f"{name} takes {kinds}, got {len(args)} arguments"
+            given = [_argument(name, value, kind, types) for value, kind in zip(args, kinds, strict=True)]
+            launch(*map(ctypes.c_uint, (grid[0], grid[1] if len(grid) > 1 else 1, block[0])), *given)
+
+        return run
+
+
+def _argument(name, value, kind, types):
+    """Return an argument of a function of a module for C; CuPy passes the bytes of numbers as they are."""
+    if kind.endswith("*"):
+        if type(value) is int:
+            return ctypes.c_void_p(value)
+        assert _is_array(value), f"{name}: {value!r} for {kind}"
+        _check_device(value)
+        return pointer(value._host)
+    assert isinstance(value, (int, np.generic)) and not isinstance(value, bool), f"{name}: {value!r} for {kind}"
+    scalar = types[kind]
+    if isinstance(value, np.generic):
+        assert value.dtype == np.dtype(scalar), f"{name}: {value.dtype} for {kind}"
+        return scalar(value.item())
+    assert scalar not in (ctypes.c_float, ctypes.c_double), f"{name}: {value!r} for {kind}"
+    return scalar(value)
