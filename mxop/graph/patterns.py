@@ -408,9 +408,8 @@ class Derivative:
                 symbolic = (*first.specs, *(outputs[k] for k in range(len(self.first.outputs)) if k not in self.absent))
                 if [code for _, code in symbolic] != [code for _, code in specs]:
                     raise MXNetError("head gradients and outputs have different types")
-                found = Pattern(
-                    graph, variables, symbolic, wanted, is_train, lambda: described, trace=trace, derived=True
-                )
+                found = Pattern(graph, variables, symbolic, wanted, is_train, lambda: described, gpu=first.place,
+                                trace=trace, derived=True)  # fmt: skip
                 if not {*found.read} <= {*self.first.values}:
                     raise MXNetError("parameters are read that the plan does not depend on")
         except (MemoryError, RecursionError):
@@ -521,13 +520,13 @@ def use_pattern(
     """
     numbers = numbers_of(owner, attrs) if isinstance(owner, Operator) else {}
     shapes, sizes = _sizes_of(specs)
-    if gpu >= 0 or not (numbers or sizes):
+    if not (numbers or sizes):
         return use(_pattern(owner, attrs, specs, wanted, is_train, gpu), {})
     without = attrs
     if numbers:
         items = zip(attrs.names, attrs.values_, strict=True)  # type: ignore[union-attr]
         without = tuple([type(v) if n in numbers else v for n, v in items])
-    key = owner, without, shapes, wanted, is_train, numpy_shape()
+    key = owner, without, shapes, wanted, is_train, gpu, numpy_shape()
     cache, constants = _pattern_caches.get(key), {}
     if cache is None:
         cache, constants = keep(_pattern_caches, key, _PatternCache()), numbers
@@ -535,7 +534,7 @@ def use_pattern(
         return use(_pattern(owner, attrs, specs, wanted, is_train, gpu), {})
     known, found = cache.call(numbers, sizes, use)
     if not known and len(cache.found) < _PatternCache.LIMIT:
-        made = _for_any(owner, attrs, specs, wanted, is_train, Trace({} if constants else numbers, sizes))
+        made = _for_any(owner, attrs, specs, wanted, is_train, gpu, Trace({} if constants else numbers, sizes))
         if made is not None:
             cache.found.append((repr(constants) if constants else "", *made))
             known, found = cache.call(numbers, sizes, use)
@@ -557,7 +556,7 @@ def _sizes_of(specs: tuple) -> tuple[tuple, dict[str, int]]:
 
 
 def _for_any(
-    owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool, trace: Trace
+    owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int, trace: Trace
 ) -> tuple[Trace, Pattern | None] | None:
     """Return a pattern whose sizes, and the parameters in `trace`, are symbolic; None if the function does not run so."""
     names = {d: trace.numbers[name] for name, d in trace.sizes.items()}
@@ -565,7 +564,7 @@ def _for_any(
     numbers = {n: v for n, v in trace.numbers.items() if n not in trace.sizes}
     given = attrs.replaced(**numbers) if numbers else attrs  # type: ignore[union-attr]
     try:
-        return trace, _pattern(owner, given, symbolic, wanted, is_train, -1, trace)
+        return trace, _pattern(owner, given, symbolic, wanted, is_train, gpu, trace)
     except (MemoryError, RecursionError):
         raise
     except _NoPlan:

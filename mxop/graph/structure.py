@@ -97,7 +97,7 @@ class Structure:
 
     def ready(self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int) -> Ready:
         """Return the graph for variables of given shapes and types, with the gradients of the `wanted` ones."""
-        if self._symbolic and gpu < 0:
+        if self._symbolic:
             return use_pattern(self, None, specs, wanted, is_train, gpu, self.completed)  # type: ignore[return-value]
         return self.completed(self.pattern(specs, wanted, is_train, gpu), {})
 
