@@ -6,7 +6,7 @@ makes the plans; from the call to the work of the operators inside there is no P
 from collections import OrderedDict
 
 from mxop._core.array cimport (
-    Array, Node, alloc, changed_by, detached, has_history, is_making, settle_results, shape_of, stamp_now,
+    Array, Node, changed_by, detached, has_history, is_making, settle_results, shape_of, stamp_now,
     write_pointer,
 )
 from mxop._core.call cimport Places
@@ -16,7 +16,6 @@ from mxop._core.recent cimport MISSING, Entry, Latest, numpy_shapes
 from mxop._core.record cimport is_recording, is_training, link_outputs, new_node, set_training
 from mxop._core.results cimport DENSE, common_device, goes_beside, output_like, output_list
 from mxop._core.transfer cimport contiguous_copy
-from mxop._kernels.codes cimport FLOAT64
 from mxop._kernels.operands cimport REQ_WRITE
 
 from mxop._core.finishing import finishing
@@ -93,11 +92,8 @@ cdef Bound bound_to(Plan plan, tuple numbers, dict values):
     cdef Array a
     found.plan, found.numbers, found.values = plan, [] if numbers else None, values
     for number, code in numbers:
-        a = alloc(0, NULL, <int>code)
-        if a.dtype == FLOAT64:
-            (<double*>write_pointer(a))[0] = number
-        else:
-            (<float*>write_pointer(a))[0] = <float><double>number
+        a = <Array>plan.device.make(0, NULL, <int>code)
+        plan.device.fill(a, number)
         found.numbers.append(a)
     return found
 

@@ -516,7 +516,8 @@ def use_pattern(
     """Return ``use(pattern, values)`` for the pattern of a call; None if none can be made.
 
     The first pattern holds the parameters as constants: it runs faster, and most parameters never change.  Once one has
-    changed, a pattern for all values is made, because it is likely to change again.
+    changed, a pattern for all values is made, because it is likely to change again.  On a GPU, where each text takes long to
+    compile, the first is for all values.
     """
     numbers = numbers_of(owner, attrs) if isinstance(owner, Operator) else {}
     shapes, sizes = _sizes_of(specs)
@@ -529,7 +530,7 @@ def use_pattern(
     key = owner, without, shapes, wanted, is_train, gpu, numpy_shape()
     cache, constants = _pattern_caches.get(key), {}
     if cache is None:
-        cache, constants = keep(_pattern_caches, key, _PatternCache()), numbers
+        cache, constants = keep(_pattern_caches, key, _PatternCache()), numbers if gpu < 0 else {}
     if cache.concrete_only or (constants and not sizes):
         return use(_pattern(owner, attrs, specs, wanted, is_train, gpu), {})
     known, found = cache.call(numbers, sizes, use)
