@@ -235,6 +235,7 @@ def module(devices=2):
     cupy.cuda = types.SimpleNamespace(runtime=runtime, Device=Device, MemoryPointer=MemoryPointer,
                                        UnownedMemory=UnownedMemory)  # fmt: skip
     cupy.cuda.compiler = types.SimpleNamespace(_NVRTCProgram=type("_NVRTCProgram", (fake_kernels.NVRTCProgram,), {}))
+    cupy.cuda.Stream, cupy.cuda.get_current_stream = fake_kernels.Stream, fake_kernels.Stream
     cupy.ElementwiseKernel, cupy.RawModule = fake_kernels.ElementwiseKernel, fake_kernels.RawModule
     cupy.ndarray = ndarray
     cupy.asarray = lambda a, dtype=None: _wrap(

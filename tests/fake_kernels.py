@@ -41,6 +41,59 @@ def _library(source, launch):
     return host_library(source + launch)
 
 
+class Graph:
+    """``cupy.cuda.Graph``: kernels that were launched while a stream was captured."""
+
+    def __init__(self, launches):
+        self.launches = launches
+
+    def launch(self, stream=None):
+        assert not _capturing, "a graph is launched while a stream is captured"
+        counts["graphs"] += 1
+        for launch, arguments in self.launches:
+            launch(*arguments)
+
+
+class Stream:
+    """``cupy.cuda.Stream``: there is one order of all, but kernels of a stream that is captured do not run."""
+
+    ptr = 0
+
+    def __init__(self, null=False, non_blocking=False):
+        self.captured = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        pass
+
+    def begin_capture(self):
+        assert not _capturing
+        self.captured = []
+        _capturing.append(self.captured)
+
+    def end_capture(self):
+        return Graph(_capturing.pop())
+
+    def synchronize(self):
+        assert not _capturing, "a stream that is captured does not wait"
+
+
+_capturing: list[list] = []
+#: How many kernels and graphs were launched.
+counts = {"kernels": 0, "graphs": 0}
+
+
+def _launch(function, *arguments):
+    """Launch a kernel, or note it where a stream is captured."""
+    if _capturing:
+        _capturing[-1].append((function, arguments))
+    else:
+        counts["kernels"] += 1
+        function(*arguments)
+
+
 class NVRTCProgram:
     """``cupy.cuda.compiler._NVRTCProgram``: what is compiled, and with which options; nothing is."""
 
@@ -88,8 +141,8 @@ class ElementwiseKernel:
         library = _library(source, launch_text(self.inputs, self.outputs, counts, len(dims), self.name, waits))
         n = int(np.prod(shape))
         grid, block = -(-n // block_size), min(block_size, n)
-        getattr(library, f"launch_{self.name}")(ctypes.c_uint(grid), ctypes.c_uint(block), *given,
-                                                (ctypes.c_longlong * (len(dims) + 1))(*dims))  # fmt: skip
+        _launch(getattr(library, f"launch_{self.name}"), ctypes.c_uint(grid), ctypes.c_uint(block), *given,
+                (ctypes.c_longlong * (len(dims) + 1))(*dims))  # fmt: skip
 
     def _shape(self, params, args, arrays, size):
         """Return the shape that the kernel goes through, as CuPy finds it."""
@@ -138,7 +191,7 @@ class RawModule:
             assert 0 <= shared_mem <= 48 << 10
             assert len(args) == len(kinds), f"{name} takes {kinds}, got {len(args)} arguments"
             given = [_argument(name, value, kind, types) for value, kind in zip(args, kinds, strict=True)]
-            launch(*map(ctypes.c_uint, (grid[0], grid[1] if len(grid) > 1 else 1, block[0])), *given)
+            _launch(launch, *map(ctypes.c_uint, (grid[0], grid[1] if len(grid) > 1 else 1, block[0])), *given)
 
         return run
 

@@ -25,4 +25,5 @@ cdef class Places:
 
 cdef class Call:
     cdef int execute(self) except -1
+    cdef list launches(self)
     cdef int point(self, Places places) except -1

@@ -27,6 +27,10 @@ cdef class Call:
     cdef int execute(self) except -1:
         return 0
 
+    cdef list launches(self):
+        """Return the launches that the call consists of, on memory that it has for good; None if it does anything else."""
+        return None
+
     cdef int point(self, Places places) except -1:
         """Tell where the call points into arrays."""
         raise NotImplementedError(f"{type(self).__name__} keeps its arrays")

@@ -10,6 +10,8 @@ from mxop._core.device cimport Device
 from mxop._kernels.codes cimport BFLOAT16
 from mxop._kernels.operands cimport MAX_DIMS
 
+import os
+
 import numpy as np
 
 from mxop.support import dtypes
@@ -216,3 +218,87 @@ cdef class LaunchCall(Call):
         for k in range(self.n_arrays):
             places.add(&self.pointers[k])
         return 0
+
+    cdef list launches(self):
+        return None if self.own else [self]
+
+
+# ---- CUDA graphs -------------------------------------------------------------------------------------------------------
+
+cdef tuple by_graphs(list calls):
+    """Return calls with launches that follow each other put together, and the number of the first call of each."""
+    cdef Call call
+    cdef list found = [], first = [], group
+    cdef Py_ssize_t at = 0, end
+    while at < len(calls):
+        group, end = [], at
+        while end < len(calls):
+            call = <Call>calls[end]
+            these = call.launches()
+            if these is None or (group and (<LaunchCall>these[0]).device is not (<LaunchCall>group[0]).device):
+                break
+            group += these
+            end += 1
+        end = max(end, at + 1)
+        first.append(at)
+        found.append(Graph(group) if len(group) > 1 and mx_graphs else calls[at])
+        at = end if len(group) > 1 and mx_graphs else at + 1
+    return found, first
+
+
+cdef bint mx_graphs = os.environ.get("MXOP_GPU_GRAPHS", "1") != "0"
+
+
+cdef class Graph(Call):
+    """Kernels on fixed arrays that are launched together, as a CUDA graph, from their second run on.
+
+    Parameters
+    ----------
+    calls : list of LaunchCall
+    """
+
+    cdef list calls
+    cdef object graph           # None before it is there
+    cdef bytes addresses        # of the arrays in the graph
+    cdef int runs
+
+    def __init__(self, list calls):
+        self.calls = calls
+
+    cdef int execute(self) except -1:
+        cdef LaunchCall first = <LaunchCall>self.calls[0]
+        if first.current() == first.device.number:
+            self.launch()
+        else:
+            with first.using(first.device.number):
+                self.launch()
+        return 0
+
+    cdef int launch(self) except -1:
+        if self.runs == 0:  # kernels are compiled by their first run
+            self.launch_each()
+            self.runs = 1
+            return 0
+        if self.runs == 1:
+            self.runs = 2
+            self.addresses = self.pointers()
+            self.graph = (<LaunchCall>self.calls[0]).device.captured(self)
+        if self.graph is None or self.addresses != self.pointers():  # somebody lent it other arrays
+            self.launch_each()
+        else:
+            self.graph.launch()
+        return 0
+
+    cdef int launch_each(self) except -1:
+        cdef LaunchCall call
+        for call in self.calls:
+            call.launch()
+        return 0
+
+    cdef bytes pointers(self):
+        cdef LaunchCall call
+        return b"".join([PyBytes_FromStringAndSize(<char*>call.pointers, call.n_arrays * sizeof(char*)) for call in self.calls])
+
+    def __call__(self):
+        """Launch each kernel."""
+        self.launch_each()

@@ -11,6 +11,7 @@ from mxop._core.device cimport Device
 from mxop._core.dispatch cimport invoke_with
 from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, gpu_values, typed_values
 from mxop._core.external cimport execute_external
+from mxop._core.launched cimport by_graphs
 from mxop._core.lazy cimport run_all
 from mxop._core.prepared cimport prepare_operator
 from mxop._core.profile cimport API, SYMBOLIC, clock, enter_step, note_api, note_step, watched
@@ -270,13 +271,23 @@ cdef class Sequence(Call):
             call.execute()
         return 0
 
+    cdef list launches(self):
+        cdef Call call
+        cdef list found = []
+        for call in self.calls:
+            these = call.launches()
+            if these is None:
+                return None
+            found += these
+        return found
+
     cdef int point(self, Places places) except -1:
         places.note(self.calls)
         return 0
 
 
 cdef class Schedule:
-    """Prepared calls, run one after the other without Python in between.
+    """Prepared calls, run one after the other without Python in between; on a GPU, by CUDA graphs of the kernels.
 
     Parameters
     ----------
@@ -290,12 +301,15 @@ cdef class Schedule:
     """
 
     cdef readonly list calls
+    cdef list together      # the calls, or what runs several of them
+    cdef list first         # the number of the first call of each
     cdef object explain, describe
     cdef list described
     cdef str name
 
     def __init__(self, calls, explain=None, describe=None, str name="Schedule.run"):
         self.calls = [c for c in calls]
+        self.together, self.first = by_graphs(self.calls)
         self.explain, self.describe, self.name = explain, describe, name
 
     def run(self):
@@ -307,11 +321,11 @@ cdef class Schedule:
             if watched(SYMBOLIC | API):
                 self.run_watched(&i)
             else:
-                for call in self.calls:
+                for call in self.together:
                     i += 1
                     call.execute()
         except Exception as problem:
-            found = self.explained(i, problem)
+            found = self.explained(i if watched(SYMBOLIC | API) else self.first[i], problem)
             if found is problem:
                 raise
             raise found from found.__cause__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from math import prod
@@ -79,6 +80,25 @@ class Gpu(Launching):
 
     def stream(self) -> int:
         return int(self.library.cuda.get_current_stream().ptr)
+
+    def captured(self, launch: Any) -> Any:
+        """Return the CUDA graph of the kernels that ``launch()`` launches, without running them; None where there are none.
+
+        This is the current device.
+        """
+        stream = self.library.cuda.Stream(non_blocking=True)
+        try:
+            with stream:
+                stream.begin_capture()
+                try:
+                    launch()
+                finally:
+                    found = stream.end_capture()
+        except Exception as problem:  # CuPy has an error class of its own for each library
+            warnings.warn(f"kernels of executors are launched one by one on gpu({self.number}), because CUDA made no graph of "
+                          f"them: {problem}", stacklevel=2)  # fmt: skip
+            return None
+        return found
 
     # ---- prepared calls --------------------------------------------------------------------------------------------------
     def way(self, op: Any, inputs: list, outputs: list, attrs: Any) -> Way:
