@@ -125,3 +125,14 @@ def test_a_second_process_compiles_nothing(simulated_gpu):
     code = SECOND.format(tests=str(__import__("pathlib").Path(__file__).parent))
     first, second = (set(run_python(code, PYTHONHASHSEED=seed).split()) for seed in ("1", "2"))
     assert len(first) > 3 and first == second
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("n", [4096, 4097, 4160, 5000, 70001])
+def test_random_numbers_are_the_cpus(simulated_gpu, dtype, n):
+    found = []
+    for ctx in (mx.cpu(), simulated_gpu):
+        mx.random.seed(7)
+        found.append([nd.random.uniform(shape=(n,), dtype=dtype, ctx=ctx), nd.random.randint(0, 99, shape=(n,), ctx=ctx)])
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a.asnumpy(), b.asnumpy())

@@ -512,3 +512,18 @@ def test_every_kernel_compiles_in_the_text_of_the_cupy_that_is_installed(nvrtc):
                                                      made.preamble)  # fmt: skip
         ptx = nvrtc_ptx(nvrtc, "".join(names) + whole, options)
         assert bool(source.out_params) or "st.global.v" in ptx  # by words, it writes words
+
+
+@pytest.mark.parametrize(("dtype", "calls"), [("float32", 1), ("float64", 2)])
+def test_philox_runs_once_for_all_numbers_that_it_makes(nvrtc, dtype, calls):
+    """One call makes the bits of four float32 numbers, or of two float64 numbers: as many as a thread needs."""
+    code = dtypes.code_of(dtype)
+    kernel = text.ElementwiseText((mx.op.F.random(input_(0)),), (), (dtypes.INT64,), (code,), code, (WRITE,), "some")
+
+    def multiplications(drawn):
+        laid, _, _ = layout.lay((1 << 20,), [(0,), (1,)], dtypes.SIZES[code], True, drawn)
+        ptx = nvrtc_ptx(nvrtc, by_words(kernel, laid), (ARCHITECTURE,))
+        assert ".local" not in ptx or not drawn
+        return len(re.findall(r"mul\.(?:wide|hi|lo)\.u", ptx))
+
+    assert multiplications(True) <= calls * 24 < multiplications(False) / 2

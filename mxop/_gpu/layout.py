@@ -26,12 +26,15 @@ class Layout(NamedTuple):
         Chunks of each thread.
     wide : bool
         Indices need 64 bits.
+    drawn : bool
+        Each thread has four elements of which the random bits are made together.
     """
 
     ways: tuple[str, ...]
     width: int
     chunks: int
     wide: bool
+    drawn: bool = False
 
     @property
     def ndim(self) -> int:
@@ -140,7 +143,7 @@ def _width(dims: Numbers, steps: list[Numbers], most: int) -> int:
 
 
 def lay(
-    shape: Sequence[int], strides: Sequence[Sequence[int]], itemsize: int, aligned: bool
+    shape: Sequence[int], strides: Sequence[Sequence[int]], itemsize: int, aligned: bool, drawn: bool = False
 ) -> tuple[Layout, Numbers, int]:
     """Return how a kernel goes through operands, the numbers that it is told, and its blocks.
 
@@ -154,16 +157,18 @@ def lay(
         Bytes of the largest element.
     aligned : bool
         All operands begin where a word does.
+    drawn : bool, default False
+        Elements are random numbers.
     """
     dims, steps = collapse(shape, strides)
-    width = _width(dims, steps, max(WORD // itemsize, 1) if aligned else 1)
-    chunks = min(max(2 * WORD // (width * itemsize), 1), 8)
+    width = _width(dims, steps, max(WORD // itemsize, 1) if aligned and not drawn else 1)
+    chunks = 4 if drawn else min(max(2 * WORD // (width * itemsize), 1), 8)
     total = 1
     for size in dims:
         total *= size
     ways = tuple("c" if _in_order(dims, mine) else way_of(mine) for mine in steps)
     counted = total // width
-    while chunks > 1 and counted <= BLOCK * 256 * (chunks // 2):  # rather more blocks than long ones
+    while not drawn and chunks > 1 and counted <= BLOCK * 256 * (chunks // 2):  # rather more blocks than long ones
         chunks //= 2
     numbers = [counted, total, *dims[1:-1], *([dims[-1] // width] if len(dims) > 1 else [])]
     for way, mine in zip(ways, steps, strict=True):
@@ -171,7 +176,7 @@ def lay(
             numbers += told(way, mine)
     reach = max((sum(abs(step) * size for step, size in zip(mine, dims, strict=True)) for mine in steps), default=0)
     blocks = -(-max(counted, 1) // (BLOCK * chunks))
-    return Layout(ways, width, chunks, max(total, reach) >= SHORT_INDEX), numbers, blocks
+    return Layout(ways, width, chunks, max(total, reach) >= SHORT_INDEX, drawn), numbers, blocks
 
 
 __all__ = ["BLOCK", "WORD", "Layout", "apart", "collapse", "lay", "place_of", "steps_of", "told", "way_of"]

@@ -8,7 +8,7 @@ The operation of an :class:`ElementwiseText` serves the kernels that run, which 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -100,6 +100,8 @@ def _place(shape: Shape, result: Shape) -> str:
 
 # ---- where elements lie ------------------------------------------------------------------------------------------------
 CHUNK = f"const mx_index c = (blockIdx.x * (mx_index)U + u) * {BLOCK} + threadIdx.x;"
+#: Of random numbers: 16 threads have 64 elements, and each those that one call of Philox makes.
+DRAWN = f"const mx_counter i = {{blockIdx.x * {BLOCK}ull + threadIdx.x, (unsigned)u}}; const mx_index c = (mx_index)i;"
 THREAD = f"(blockIdx.x * (long long){BLOCK} + threadIdx.x)"
 
 
@@ -270,44 +272,48 @@ class ElementwiseText:
         given += [f"{bits} {n}" for n in ("chunks", "size", *(f"n{d}" for d in range(1, layout.ndim)))]
         given += [f"int64 {step}" for p in places for step in p.told]
         element = [f"const {c} &{n}" for c, n in zip(ctypes[:n_in], names, strict=False)]
-        element += [f"{self.ctype} {s}" for s in scalars] + ["const long long i"]
+        element += [f"{self.ctype} {s}" for s in scalars] + [f"const {'mx_counter' if layout.drawn else 'long long'} i"]
         element += [f"{c} &{n}" for c, n in zip(ctypes[n_in:], names[n_in:], strict=True)]
         operation = "\n    ".join(self.operation.split("\n"))
         constants = f"typedef {index} mx_index;\nenum {{ V = {layout.width}, U = {layout.chunks} }};\n"
         one = f"__device__ __forceinline__ void mx_one({', '.join(element)})\n{{\n    {operation}\n}}\n"
-        preamble_ = f"{prologue(self.operation, ctypes)}{constants}{one}"
+        functions = prologue(self.operation, ctypes)
+        if layout.drawn:
+            functions = f"#define MX_DRAWN\n{functions}#undef MX_DRAWN\n"
+        preamble_ = f"{functions}{constants}{one}"
         return Source(", ".join(given), "", self._words(layout, names, ctypes, places), self.kernel_name, preamble_)
 
     def _words(self, layout: Layout, names: list[str], ctypes: list[str], places: list[Place]) -> str:
         """Return the lines of a thread: chunks are read, computed and written; then what is left of the last word."""
-        n_in, scalars = len(self.in_types), [f"s{k}" for k in range(len(self.params))]
-        cells, kept = [*names[:n_in], *scalars, "i", *names[n_in:]], range(n_in, len(names))
-        loads = [*range(n_in), *(k for k in kept if self.reqs[k - n_in] == REQ_ADD)]
-        lines = coordinates(layout)[0]
+        n_in, keys, kept = len(self.in_types), keys_of(self.roots), range(len(self.in_types), len(names))
+        whole = [k for k in range(len(names)) if k not in keys]  # operands that have an element for each
+        loads = [k for k in whole if k < n_in or self.reqs[k - n_in] == REQ_ADD]
+
+        def one(index: str, element: Callable[[int], str]) -> str:
+            inputs = [f"k_x{k}" if k in keys else element(k) for k in range(n_in)]
+            given = [*inputs, *(f"s{k}" for k in range(len(self.params))), index, *map(element, kept)]
+            return f"mx_one({', '.join(given)});"
+
         pointers = [f"{'const ' * (k < n_in)}{c} *" for k, c in enumerate(ctypes)]
         body = [f"{p}const p_{n} = ({p})at_{n};" for p, n in zip(pointers, names, strict=True)]
-        body += [f"mx_pack<{c}, V> e{n}[U];" for c, n in zip(ctypes, names, strict=True)]
+        body += [f"const {ctypes[k]} k_x{k} = p_x{k}[0];" for k in sorted(keys)]
+        body += [f"mx_pack<{ctypes[k]}, V> e{names[k]}[U];" for k in whole]
         start = [
             "#pragma unroll",
             "for (int u = 0; u < U; u++) {",
-            f"    {CHUNK}",
+            f"    {DRAWN if layout.drawn else CHUNK}",
             "    if (c >= chunks)",
             "        break;",
+            *(f"    {line}" for line in coordinates(layout)[0]),
         ]
-        body += [*start, *(f"    {line}" for line in lines)]
-        body += [f"    {line}" for k in loads for line in places[k].load(ctypes[k])]
-        body += ["}", *start, *(f"    {line}" for line in lines), "    #pragma unroll"]
-        body += ["    for (int k = 0; k < V; k++)"]
-        each = [n if n in scalars else "(long long)c * V + k" if n == "i" else f"e{n}[u].v[k]" for n in cells]
-        body += [f"        mx_one({', '.join(each)});"]
+        body += [*start, *(f"    {line}" for k in loads for line in places[k].load(ctypes[k])), "}"]
+        index = "i" if layout.drawn else "(long long)c * V + k"
+        body += [*start, "    #pragma unroll", "    for (int k = 0; k < V; k++)"]
+        body += [f"        {one(index, lambda k: f'e{names[k]}[u].v[k]')}"]
         body += [f"    {line}" for k in kept for line in places[k].store(ctypes[k])] + ["}"]
         if layout.ndim == 1 and layout.width > 1:  # what is left of the last word
-            each = [
-                n if n in scalars else "last" if n == "i" else f"p_{n}[{places[names.index(n)].at_last()}]"
-                for n in cells
-            ]
             body += [f"const long long last = (long long)chunks * V + {THREAD};", "if (last < size)"]
-            body += [f"    mx_one({', '.join(each)});"]
+            body += [f"    {one('last', lambda k: f'p_{names[k]}[{places[k].at_last()}]')}"]
         return "\n".join(body)
 
     def standalone(self, name: str | None = None, shapes: Sequence[Shape] | None = None) -> str:
