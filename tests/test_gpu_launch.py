@@ -133,6 +133,28 @@ def test_random_numbers_are_the_cpus(simulated_gpu, dtype, n):
     found = []
     for ctx in (mx.cpu(), simulated_gpu):
         mx.random.seed(7)
-        found.append([nd.random.uniform(shape=(n,), dtype=dtype, ctx=ctx), nd.random.randint(0, 99, shape=(n,), ctx=ctx)])
+        found.append(
+            [nd.random.uniform(shape=(n,), dtype=dtype, ctx=ctx), nd.random.randint(0, 99, shape=(n,), ctx=ctx)]
+        )
     for a, b in zip(*found, strict=True):
         np.testing.assert_array_equal(a.asnumpy(), b.asnumpy())
+
+
+def test_the_doctor_tries_what_a_gpu_does(simulated_gpu, monkeypatch, capsys):
+    from mxop.__main__ import main
+
+    cupy = sys.modules["cupy"]
+    monkeypatch.setattr(cupy, "__version__", "14.2.0", raising=False)
+    monkeypatch.setattr(cupy.cuda.runtime, "runtimeGetVersion", lambda: 13020, raising=False)
+    monkeypatch.setattr(cupy.cuda.runtime, "getDeviceProperties", lambda k: {"name": b"Some"}, raising=False)
+    main(["doctor"])
+    told = capsys.readouterr().out
+    for what in ("formula", "reduction", "product", "graph"):
+        assert told.count(f"a {what}: as on the CPU;") == 2  # devices
+    monkeypatch.setattr(fake_kernels, "ElementwiseKernel", None)
+    monkeypatch.setattr(cupy, "ElementwiseKernel", None)
+    mx.graph.switch_passes()
+    monkeypatch.setattr("mxop._gpu.launch._plans", {})
+    monkeypatch.setattr("mxop._gpu.compiled._kernels", {})
+    main(["doctor"])
+    assert "a formula: fails (TypeError: 'NoneType' object is not callable)" in capsys.readouterr().out

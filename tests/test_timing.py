@@ -131,7 +131,7 @@ def test_spoiling():
     assert list(each([(1, [2]), 3])) == [1, 2, 3]
 
 
-def test_the_tool_for_gpus(simulated_gpu, monkeypatch):
+def test_the_tool_for_gpus(simulated_gpu, monkeypatch, tmp_path):
     """On the simulated GPU: a row is compared in all of its results, and its rate with that of a copy."""
     import cupy
 
@@ -151,6 +151,15 @@ def test_the_tool_for_gpus(simulated_gpu, monkeypatch):
     partly = on_gpu.Row("squares", [(8,)], lambda x: x * x, cupy=lambda x: (x * x, x * 2))
     with pytest.raises(AssertionError, match="mxop returns 1 of 2 results"):
         partly.measure()
+    monkeypatch.setattr(on_gpu, "ROUNDS", 1)
+    rows = on_gpu.rows(300_000, (128, 64), 256, 32, (2, 4, 6, 6))
+    for row in rows:
+        row.torch = None
+        row.measure()
+    assert len(rows) > 40 and all(row.found["mxop"] > 0 for row in rows)
+    pytest.importorskip("matplotlib")
+    on_gpu.draw(rows, "a chart", tmp_path / "chart.svg")
+    assert (tmp_path / "chart.svg").stat().st_size > 1000
 
 
 def test_benchmarks_of_asv(monkeypatch):

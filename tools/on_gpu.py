@@ -2,10 +2,11 @@
 
     python tools/on_gpu.py                      # every row; a minute
     python tools/on_gpu.py softmax "sum, rows"  # some
-    python tools/on_gpu.py --markdown figures.md
+    python tools/on_gpu.py --markdown figures.md --chart figures.svg
 
 Results are compared after they were timed.  A time is that of as many calls as take 50 ms, waited for once at their end: of
-large arrays that of the device, of small ones that of the call.  Needs CuPy and a GPU; torch is left out where it is missing.
+large arrays that of the device, of small ones that of the call.  Needs CuPy and a GPU; torch is left out where it is missing,
+and matplotlib draws the chart.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -132,9 +134,53 @@ def chain(F: Any) -> Program | None:
     return None if F is None else lambda x, y, z: F.sigmoid(x * y + z) * x
 
 
-def drawn(x: Any) -> Any:
+def uniform(x: Any) -> Any:
     """Return as many random numbers."""
     return nd.random.uniform(shape=x.shape, ctx=mx.gpu(0))
+
+
+def normal(x: Any) -> Any:
+    """Return as many random numbers of the normal distribution."""
+    return nd.random.normal(shape=x.shape, ctx=mx.gpu(0))
+
+
+def small_operators(x: Any) -> Any:
+    """Run an executor of 100 operators that are not fused: each other one is a sum."""
+    key = id(x)
+    if key not in _executors:
+        y = sym.Variable("x")
+        for _ in range(50):
+            y = sym.broadcast_sub(y, sym.mean(y, axis=1, keepdims=True))
+        _executors[key] = y.bind(mx.gpu(0), {"x": x})
+    return _executors[key].forward()
+
+
+def torch_small_operators(x: Any) -> Any:
+    """Do the same in torch, call by call."""
+    for _ in range(50):
+        x = x - x.mean(1, keepdim=True)
+    return x
+
+
+def chain_gradient(x: Any) -> Any:
+    """Return the gradient of a chain of small calls."""
+    x.attach_grad()
+    with mx.autograd.record():
+        y = (nd.tanh(x) * x + 1).exp().sum()
+    y.backward()
+    return x.grad
+
+
+def torch_chain_gradient(x: Any) -> Any:
+    """Do the same in torch."""
+    x = x.detach().requires_grad_()
+    (torch.tanh(x) * x + 1).exp().sum().backward()
+    return x.grad
+
+
+def convolved(x: Any, w: Any) -> Any:
+    """Return a convolution of 3 x 3."""
+    return nd.Convolution(x, w, no_bias=True, kernel=(3, 3), pad=(1, 1), num_filter=w.shape[0])
 
 
 def fused(x: Any, y: Any, z: Any) -> Any:
@@ -166,11 +212,14 @@ def torch_gradient(x: Any) -> Any:
     return y, x.grad
 
 
-def rows() -> list[Row]:
-    """Return the workloads."""
-    n, m, tall, row, few = (1 << 27,), (16384, 8192), (1 << 20, 100), (8192,), (8,)
+def rows(n: int = 1 << 27, m: tuple[int, int] = (16384, 8192), tall: int = 1 << 20, square: int = 8192,
+         images: tuple[int, ...] = (32, 64, 56, 56)) -> list[Row]:  # fmt: skip
+    """Return the workloads; of other sizes, for a test."""
+    n, tall, row, column, few = (n,), (tall, 100), (m[1],), (m[0], 1), (8,)
+    square, batch, filters = (square, square), (64, square // 8, square // 8), (images[1], images[1], 3, 3)
     T = torch
     call = (lambda f: f) if T is not None else (lambda f: None)
+    convolved_by_torch = call(lambda x, w: T.nn.functional.conv2d(x, w, padding=1))
     normalized = call(lambda x, g: T.nn.functional.layer_norm(x, x.shape[-1:], g, g))
     return [
         Row("copy", [n], lambda x: x.copy(), call(lambda x: x.clone()), lambda x: x.copy(), 8),
@@ -178,7 +227,10 @@ def rows() -> list[Row]:
         Row("exp(x)", [n], nd.exp, call(lambda x: T.exp(x)), cupy.exp, 8),
         Row("x + y, float16", [n, n], lambda x, y: x + y, call(lambda x, y: x + y), None, 6, "float16", 1e-2),
         Row("to float16", [n], lambda x: x.astype("float16"), call(lambda x: x.half()), None, 6),
-        Row("matrix + row", [m, (1, 8192)], nd.broadcast_add, call(lambda x, y: x + y), lambda x, y: x + y, 8),
+        Row("matrix + row", [m, (1, m[1])], nd.broadcast_add, call(lambda x, y: x + y), lambda x, y: x + y, 8),
+        Row("matrix + column", [m, column], nd.broadcast_add, call(lambda x, y: x + y), lambda x, y: x + y, 8),
+        Row("x * 2", [n], lambda x: x * 2, call(lambda x: x * 2), lambda x: x * 2, 8),
+        Row("clip", [n], lambda x: nd.clip(x, 0.2, 0.8), call(lambda x: x.clamp(0.2, 0.8)), lambda x: x.clip(0.2, 0.8), 8),
         Row("sigmoid(x * y + z) * x, call by call", [n] * 3, chain(nd), chain(T), None, 16),
         Row("the same, bound", [n] * 3, fused, chain(T), None, 16),
         Row("where", [m] * 3, nd.where, call(lambda c, x, y: T.where(c != 0, x, y)), None, 16),
@@ -196,12 +248,41 @@ def rows() -> list[Row]:
         Row("concat", [m, m], lambda x, y: nd.concat(x, y, dim=1), call(lambda x, y: T.cat([x, y], 1)), None, 16),
         Row("flip", [m], lambda x: nd.flip(x, axis=1), call(lambda x: x.flip(1)), None, 8),
         Row("transpose", [m], lambda x: nd.transpose(x).copy(), call(lambda x: x.t().contiguous()), None, 8),
-        Row("uniform random numbers", [n], drawn, call(lambda x: T.rand_like(x)), None, 4, tolerance=None),
-        Row("dot, 8192", [(8192, 8192)] * 2, nd.dot, call(lambda x, y: x @ y), lambda x, y: x @ y),
+        Row("uniform random numbers", [n], uniform, call(lambda x: T.rand_like(x)), None, 4, tolerance=None),
+        Row("normal random numbers", [n], normal, call(lambda x: T.randn_like(x)), None, 4, tolerance=None),
+        Row("take of rows", [m, column], lambda x, i: nd.take(x, i.reshape((-1,)) * 100),
+            call(lambda x, i: x[(i.reshape(-1) * 100).long()]), None, 8),
+        Row("cumsum", [m], lambda x: nd.cumsum(x, axis=1), call(lambda x: x.cumsum(1)), lambda x: x.cumsum(1), 8),
+        Row("sort", [m], lambda x: nd.sort(x, axis=1), call(lambda x: x.sort(1).values), None, 8),
+        Row("topk of 10", [m], lambda x: nd.topk(x, k=10, ret_typ="value"), call(lambda x: x.topk(10).values), None, 4),
+        Row("dot", [square] * 2, nd.dot, call(lambda x, y: x @ y), lambda x, y: x @ y, tolerance=1e-3),
+        Row("dot, float16", [square] * 2, nd.dot, call(lambda x, y: x @ y), lambda x, y: x @ y, 0, "float16", 1e-2),
+        Row("batched products, float16", [batch] * 2, nd.batch_dot, call(lambda x, y: x @ y), None, 0, "float16", 1e-2),
+        Row("convolution, 3 x 3", [images, filters], convolved, convolved_by_torch, None, tolerance=1e-3),
+        Row("executor of 100 small operators", [(64, 64)], small_operators, call(torch_small_operators), tolerance=1e-3),
+        Row("gradient of a chain, 8 elements", [few], chain_gradient, call(torch_chain_gradient)),
         Row("x + y, 8 elements", [few, few], lambda x, y: x + y, call(lambda x, y: x + y), lambda x, y: x + y),
         Row("sum, 8 elements", [few], lambda x: x.sum(), call(lambda x: x.sum()), lambda x: x.sum()),
         Row("softmax, 8 elements", [few], nd.softmax, call(lambda x: T.softmax(x, -1))),
     ]  # fmt: skip
+
+
+def draw(measured: Sequence[Row], title: str, path: Path) -> None:
+    """Draw how long each row takes as a multiple of torch and of CuPy, and write the picture."""
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(8, 1 + 0.25 * len(measured)), layout="constrained")
+    for marker, peer in zip("o<", ("torch", "cupy"), strict=True):
+        found = [(row.found["mxop"] / row.found[peer], k) for k, row in enumerate(measured) if peer in row.found]
+        if found:
+            axes.plot(*zip(*found, strict=True), marker, label=f"of {peer}")
+    axes.axvline(1, color="gray", linewidth=1)
+    axes.set(xscale="log", title=title, yticks=range(len(measured)), yticklabels=[row.name for row in measured])
+    axes.title.set_size(8)
+    axes.invert_yaxis()
+    axes.legend()
+    figure.savefig(path)
+    plt.close(figure)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -209,6 +290,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="on_gpu", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", help="rows; all by default")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the table")
+    parser.add_argument("--chart", type=Path, metavar="FILE", help="draw the ratios (.svg, .png)")
     given = parser.parse_args(arguments)
     if not mx.num_gpus():
         print("on_gpu: no GPU; python -m mxop doctor says what is missing", file=sys.stderr)
@@ -216,8 +298,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = [row for row in rows() if not given.names or row.name in given.names]
     copied = bandwidth()
     name = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-    lines = [f"{name}; CuPy {cupy.__version__}" + (f", torch {torch.__version__}" if torch is not None else "")
-             + f"; a copy moves {copied / 1e12:.2f} TB/s", "",
+    driver = cupy.cuda.runtime.driverGetVersion()
+    lines = [f"{name}; {date.today()}; CUDA driver {driver // 1000}.{driver % 1000 // 10}; CuPy {cupy.__version__}"
+             + (f", torch {torch.__version__}" if torch is not None else "") + f"; a copy moves {copied / 1e12:.2f} TB/s", "",
              "| what | µs | of a copy | of torch | of CuPy |", "|---|---|---|---|---|"]  # fmt: skip
     print("\n".join(lines))
     for row in chosen:
@@ -230,6 +313,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(lines[-1], flush=True)
         cupy.get_default_memory_pool().free_all_blocks()
         _executors.clear()
+    if given.chart:
+        draw([row for row in chosen if row.found], lines[0], given.chart)
     if given.markdown:
         given.markdown.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return 0

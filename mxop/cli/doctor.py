@@ -6,9 +6,13 @@ import importlib
 import os
 import platform
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+
+import numpy as np
 
 import mxop as mx
 from mxop._kernels import instruction_sets, interp, team
@@ -153,7 +157,33 @@ def gpu() -> list[str]:
         name = cupy.cuda.runtime.getDeviceProperties(k)["name"].decode()
         free, total = mx.gpu_memory_info(k)
         lines.append(_row(f"gpu({k})", f"{name}, {free / 2**30:.1f} of {total / 2**30:.1f} GiB free"))
+        lines += [_row("", line) for line in tried(mx.gpu(k))]
     return lines
+
+
+def tried(device: mx.Context) -> list[str]:
+    """Run a formula, a reduction, a product and a graph on a device; return what came of each, beside the CPU."""
+    x = mx.nd.random.uniform(shape=(64, 64))
+    graph = mx.sym.softmax(mx.sym.dot(mx.sym.Variable("x"), mx.sym.Variable("x")))
+    programs = {
+        "a formula": lambda x: mx.nd.exp(-x) * x,
+        "a reduction": lambda x: x.sum(axis=0),
+        "a product": lambda x: mx.nd.dot(x, x),
+        "a graph": lambda x: [graph.bind(x.context, {"x": x}).forward()[0] for _ in range(3)][-1],
+    }
+    return [f"{what}: {_agrees(run, x, device)}" for what, run in programs.items()]
+
+
+def _agrees(run: Callable[[mx.nd.NDArray], mx.nd.NDArray], x: mx.nd.NDArray, device: mx.Context) -> str:
+    begun = time.perf_counter()
+    try:
+        found = run(x.as_in_context(device)).asnumpy()
+    except Exception as problem:  # whatever is wrong, the report goes on
+        return f"fails ({type(problem).__name__}: {str(problem).strip().splitlines()[0]})"
+    seconds = time.perf_counter() - begun
+    if not np.allclose(found, run(x).asnumpy(), rtol=1e-3):
+        return "gives other numbers than the CPU"
+    return f"as on the CPU; {seconds:.2f} s with compiling"
 
 
 def _cuda(code: int) -> str:

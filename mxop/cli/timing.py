@@ -124,7 +124,7 @@ def timed(ways: Mapping[str, Way], expected: Sequence[np.ndarray] | None, *, nby
             gc.enable()
     seconds = {name: statistics.median(times) for name, times in found.items()}
     if "copy" in found:
-        seconds["copy"] = min(*found["copy"], *found.get("copy, one thread", ()))
+        seconds["copy"] = min([*found["copy"], *found.get("copy, one thread", ())])
     told = {name: way.wrong(expected, tolerance) for name, way in ways.items()} if expected is not None else {}
     fast = [name for name in ways if "copy" in seconds and seconds[name] * TOO_FAST < seconds["copy"]]
     return Timed(seconds, {name: text for name, text in told.items() if text is not None}, fast)
