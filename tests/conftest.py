@@ -114,7 +114,15 @@ def tune():
 
 
 @pytest.fixture
-def simulated_gpu(monkeypatch):
+def kernels_made(monkeypatch):
+    """Return the number of kernels that were made of formulas for GPUs; there is none when the test begins."""
+    for module, name in ((launch, "_plans"), (compiled, "_modules"), (compiled, "_kernels")):
+        monkeypatch.setattr(module, name, {})
+    return lambda: len(compiled._kernels)
+
+
+@pytest.fixture
+def simulated_gpu(monkeypatch, kernels_made):
     """The first GPU, simulated on this machine's processor."""
     if find_host() is None:
         pytest.skip("the simulated GPU needs a C++ compiler")
@@ -125,9 +133,6 @@ def simulated_gpu(monkeypatch):
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.setattr(device, "_cupy", None)
     monkeypatch.setattr(device, "_checked", set())
-    monkeypatch.setattr(launch, "_plans", {})
-    monkeypatch.setattr(compiled, "_modules", {})
-    monkeypatch.setattr(compiled, "_kernels", {})
     forget_kernels()
     yield mx.gpu(0)
     forget_kernels()

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from kept_files import digest, kept
 
-from mxop._gpu.text import OPTIONS
+#: What the kernels are compiled with.
+OPTIONS = ("--fmad=false", "-DMXOP_SUBNORMALS")
 
 #: What CUDA has and the host has not.  Where a text is called as it is, one "thread" runs the whole grid; `launcher` runs
 #: blocks of them, one after the other, each from barrier to barrier.

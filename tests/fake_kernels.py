@@ -9,10 +9,9 @@ import ctypes
 import re
 
 import numpy as np
-from cuda_compilers import host_library, kernel_parameters, launcher, pointer
+from cuda_compilers import OPTIONS, host_library, kernel_parameters, launcher, pointer
 from cupy_text import TYPES, elementwise_text, joined, launch_text, parameters
 
-OPTIONS = ("--fmad=false", "-DMXOP_SUBNORMALS")
 #: Sources of the kernels made, by name: tests look at it.
 made: dict[str, str] = {}
 #: Texts that were compiled, each once: as CuPy's files on disk have them.

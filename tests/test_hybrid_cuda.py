@@ -12,7 +12,6 @@ from hybrid_kernels import Host, matmul
 
 import mxop as mx
 from mxop import dtypes
-from mxop._gpu import compiled
 from mxop.operator import Custom, kernel
 from mxop.operator.hybrid import Hybrid, cuda
 
@@ -134,11 +133,10 @@ def test_nvrtc_compiles_every_stage(name, checked):
 
 
 @pytest.fixture
-def on_host(monkeypatch):
+def on_host(monkeypatch, kernels_made):
     """Return a function that runs a program's CUDA text on NumPy arrays."""
     if cuda_compilers.find_host() is None:
         pytest.skip("needs a C++ compiler")
-    monkeypatch.setattr(compiled, "_modules", {})
     monkeypatch.setattr(cuda.device, "id_of", lambda array: 0)
     monkeypatch.setattr(cuda.device, "require", lambda place: Host)
     monkeypatch.setattr(cuda.device, "using", lambda place: contextlib.nullcontext())
