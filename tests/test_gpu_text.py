@@ -527,3 +527,17 @@ def test_philox_runs_once_for_all_numbers_that_it_makes(nvrtc, dtype, calls):
         return len(re.findall(r"mul\.(?:wide|hi|lo)\.", ptx))
 
     assert multiplications(True) <= calls * 24 < multiplications(False) / 2
+
+
+def test_subnormal_numbers_are_kept_by_the_cupy_that_is_installed(nvrtc):
+    cupy = pytest.importorskip("cupy")
+    from mxop._gpu.compiled import keep_subnormals
+
+    keep_subnormals(cupy)
+    source = 'extern "C" __global__ void f(float *x) { x[0] *= 0.5f; }'
+
+    def flushes(*options):
+        ptx, _ = cupy.cuda.compiler._NVRTCProgram(source).compile((ARCHITECTURE, *options, "-ftz=true"))
+        return b".ftz" in ptx
+
+    assert flushes() and not flushes(*text.OPTIONS)
