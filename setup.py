@@ -214,6 +214,7 @@ class Build(build_ext):
         msvc = self.compiler.compiler_type == "msvc"
         plain = ["/O2"] if msvc else list(PLAIN)
         plain += [] if msvc else ["-Wno-unused-function", "-Wno-misleading-indentation", "-Wno-unused-variable", "-g0"]
+        plain.append(f"{'/FI' if msvc else '-include'}{KERNELS / 'include' / 'mxop_traceback.h'}")
         openmp = self.openmp_flags(msvc)
         for extension in self.extensions:
             extension.extra_compile_args = plain + getattr(extension, "own_flags", []) + openmp[0]
