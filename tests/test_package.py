@@ -277,6 +277,21 @@ def test_commands_in_pyproject():
     assert settings["project"]["requires-python"] == f">={versions[0]}"
 
 
+def test_a_wheel_has_the_headers_that_are_read_and_no_others():
+    """The GPU's text is made of some headers of the CPU, ``mx.get_include()`` is for libraries; the rest is for the build."""
+    import tomllib
+
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    read = {
+        name
+        for path in (ROOT / "mxop" / "_gpu").glob("*.py")
+        for name in re.findall(r'shared\("(\w+\.h)"\)', path.read_text())
+    }
+    assert {f"include/{name}" for name in read} == set(data["mxop._kernels"]) and len(read) == 4
+    assert data["mxop.library"] == ["include/**/*.h"]
+    assert not any("pxd" in pattern for patterns in data.values() for pattern in patterns)
+
+
 def test_the_changelog_begins_with_this_version():
     titles = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
     assert titles[0].split()[0] == mx.__version__
