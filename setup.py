@@ -10,6 +10,7 @@ or none) by all that they are made of, so it does not matter that pip builds in 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import platform
 import re
@@ -19,6 +20,7 @@ import sys
 import sysconfig
 import tempfile
 import types
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import ClassVar
@@ -35,6 +37,11 @@ INCLUDE = "mxop/_kernels/include"
 ABI_INCLUDE = "mxop/library/include"  # what users of libraries get, too
 GENERATED = KERNELS / "include" / "mxop_instructions.h"
 
+NO_COMPILER = (
+    "mxop: building needs a C compiler and the headers of Python, and found none that work. Install them, then install mxop "
+    "again. Debian, Ubuntu: apt install build-essential python3-dev; Fedora: dnf install gcc python3-devel; macOS: "
+    "xcode-select --install; Windows: the Build Tools for Visual Studio; conda: conda install c-compiler"
+)
 #: Instruction sets by machine: name of the module, compiler flags.
 LEVELS = {
     "x86_64": {"v4": ["-march=x86-64-v4"], "v3": ["-march=x86-64-v3"], "v2": ["-march=x86-64-v2"]},
@@ -214,6 +221,9 @@ class Build(build_ext):
         msvc = self.compiler.compiler_type == "msvc"
         plain = ["/O2"] if msvc else list(PLAIN)
         plain += [] if msvc else ["-Wno-unused-function", "-Wno-misleading-indentation", "-Wno-unused-variable", "-g0"]
+        plain.append(f"{'/FI' if msvc else '-include'}{INCLUDE}/mxop_traceback.h")
+        if not self.compiles("#include <Python.h>\nint main(void) { return 0; }\n"):
+            sys.exit(NO_COMPILER)
         openmp = self.openmp_flags(msvc)
         for extension in self.extensions:
             extension.extra_compile_args = plain + getattr(extension, "own_flags", []) + openmp[0]
@@ -235,6 +245,9 @@ class Build(build_ext):
     def compile(self, extensions: list[Extension]) -> None:
         """Translate modules to C, and compile them."""
         everything = self.extensions
+        self.numbers, self.total = itertools.count(1), len(extensions)
+        if extensions:
+            print(f"mxop: {self.total} modules are translated to C and compiled, which takes some minutes", flush=True)
         for directives, inside in ((KERNEL_DIRECTIVES, "._kernels."), (DIRECTIVES, "._core.")):
             chosen = [extension for extension in extensions if inside in extension.name]
             translated = cythonize(chosen, compiler_directives=directives, include_path=["."], quiet=True)
@@ -245,6 +258,25 @@ class Build(build_ext):
             super().build_extensions()
         finally:
             self.extensions = everything
+
+    def build_extension(self, extension: Extension) -> None:
+        print(f"mxop: compiling {next(self.numbers)} of {self.total}: {extension.name}", flush=True)
+        super().build_extension(extension)
+
+    def compiles(self, text: str, compile_flags: Sequence[str] = (), link_flags: Sequence[str] | None = None) -> bool:
+        """Return whether the compiler takes a text, and where there are `link_flags`, the linker what comes out of it."""
+        folder = tempfile.mkdtemp()
+        try:
+            source = Path(folder) / "probe.c"
+            source.write_text(text, encoding="utf-8")
+            objects = self.compiler.compile([str(source)], output_dir=folder, extra_postargs=list(compile_flags))
+            if link_flags is not None:
+                self.compiler.link_executable(objects, str(Path(folder) / "probe"), extra_postargs=list(link_flags))
+        except Exception:  # whatever the compiler raises means that it does not work
+            return False
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        return True
 
     def taken(self, extension: Extension, place: Path) -> bool:
         """Copy a module from the cache, if it is there."""
@@ -272,17 +304,8 @@ class Build(build_ext):
         ]  # fmt: skip
         text = "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n"
         for compile_flags, link_flags in choices:
-            folder = tempfile.mkdtemp()
-            try:
-                source = Path(folder) / "probe.c"
-                source.write_text(text, encoding="utf-8")
-                objects = self.compiler.compile([str(source)], output_dir=folder, extra_postargs=compile_flags)
-                self.compiler.link_executable(objects, str(Path(folder) / "probe"), extra_postargs=link_flags)
-            except Exception:  # whatever the compiler raises means that these flags do not work
-                continue
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
-            return compile_flags, link_flags
+            if self.compiles(text, compile_flags, link_flags):
+                return compile_flags, link_flags
         print("mxop: the compiler has no OpenMP; building single-threaded kernels")
         return [], []
 

@@ -33,7 +33,7 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_copyright = False
 pygments_style = "default"
-copybutton_prompt_text = r">>> |\.\.\. "
+copybutton_prompt_text = r">>> |\.\.\. ?"  # a line of three points ends a block in the plain interpreter
 copybutton_prompt_is_regexp = True
 
 autodoc_member_order = "bysource"

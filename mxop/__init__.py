@@ -87,7 +87,11 @@ def __getattr__(name: str):
     if name in _NAMES:
         return getattr(_import_module(_NAMES[name]), name)
     there = f"mx.nd.{name}" if callable(vars(ndarray).get(name)) else None
-    raise _missing.attribute(__name__, name, __dir__, there)
+    try:
+        raise _missing.attribute(__name__, name, __dir__, there)
+    except MXNetError as problem:
+        errors.shorten(problem)
+        raise
 
 
 def __dir__():

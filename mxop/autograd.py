@@ -16,7 +16,7 @@ from ._core.nans import detect_nan
 from .opdef import registry
 from .opdef.above import ask
 from .opdef.external import keeps_numbers
-from .support.errors import MXNetError, OpTypeError, OpValueError, items, run_users
+from .support.errors import MXNetError, OpTypeError, OpValueError, ends_at_caller, items, run_users, shorten
 from .support.missing import hooks
 
 Dense = core.Dense
@@ -77,6 +77,7 @@ def predict_mode() -> _Scope:
     return _Scope(None, False)
 
 
+@ends_at_caller
 def mark_variables(variables: NDArray | Sequence[NDArray], gradients: NDArray | Sequence[NDArray],
                    grad_reqs: str | Sequence[str] = "write") -> None:  # fmt: skip
     """Make arrays variables, with the arrays that take their gradients.
@@ -116,8 +117,12 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
         Keep what is needed for another backward.
     train_mode : bool, default True
     """
-    heads, head_grads = _heads(heads, head_grads)
-    tape.run(heads, head_grads, None, retain_graph, False, train_mode)
+    try:
+        heads, head_grads = _heads(heads, head_grads)
+        tape.run(heads, head_grads, None, retain_graph, False, train_mode)
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
 def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArray],
@@ -152,20 +157,25 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
     >>> x.grad.asnumpy().tolist()
     [6.0, 12.0, 18.0]
     """
-    if tape.arrays_of(heads) is None:
-        heads = _items(heads, "heads")
-        graph = getattr(heads[0], "__mxop_gradients__", None) if heads else None
-        if graph is not None:  # of a function that is being compiled
-            given = None if head_grads is None else _items(head_grads, "head gradients")
-            return graph(heads, _items(variables, "variables"), given, create_graph)
-    heads, head_grads = _heads(heads, head_grads)
-    variables = _listed(variables, "variables")
-    if not variables:
-        raise OpValueError("autograd.grad needs at least one variable")
-    retain = create_graph if retain_graph is None else retain_graph
-    return tape.run(heads, head_grads, variables, retain, create_graph, train_mode)
+    try:
+        if tape.arrays_of(heads) is None:
+            heads = _items(heads, "heads")
+            graph = getattr(heads[0], "__mxop_gradients__", None) if heads else None
+            if graph is not None:  # of a function that is being compiled
+                given = None if head_grads is None else _items(head_grads, "head gradients")
+                return graph(heads, _items(variables, "variables"), given, create_graph)
+        heads, head_grads = _heads(heads, head_grads)
+        variables = _listed(variables, "variables")
+        if not variables:
+            raise OpValueError("autograd.grad needs at least one variable")
+        retain = create_graph if retain_graph is None else retain_graph
+        return tape.run(heads, head_grads, variables, retain, create_graph, train_mode)
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
+@ends_at_caller
 def get_symbol(x: NDArray) -> Any:
     """Return the recorded computation of an array as a Symbol; its variables are called ``var0``, ``var1``...
 

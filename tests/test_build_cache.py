@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import sys
+import sysconfig
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -59,6 +60,46 @@ def test_the_last_modules_are_kept(build, tmp_path):
         os.utime(kept[-1], (k, k))
     assert sorted((tmp_path / "cache").iterdir()) == sorted(kept[2:])
     assert kept[5].read_bytes() == b"compiled 5"
+
+
+def command(build, compile_with):
+    """Return the build command, with a compiler."""
+    from setuptools._distutils.ccompiler import new_compiler
+    from setuptools._distutils.sysconfig import customize_compiler
+    from setuptools.dist import Distribution
+
+    found = build.Build(Distribution())
+    found.initialize_options()
+    found.compiler = new_compiler()
+    customize_compiler(found.compiler)
+    if compile_with:
+        found.compiler.set_executables(compiler_so=compile_with, compiler=compile_with)
+    found.compiler.add_include_dir(sysconfig.get_path("include"))
+    found.extensions = []
+    return found
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are other compilers")
+def test_without_a_compiler_one_sentence_says_what_to_install(build, capfd):
+    with pytest.raises(
+        SystemExit, match=r"^mxop: building needs a C compiler.*apt install build-essential python3-dev"
+    ):
+        command(build, ["/no/such/cc"]).build_extensions()
+    assert "Traceback" not in capfd.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are other compilers")
+def test_the_build_says_how_far_it_is(build, capsys, monkeypatch):
+    found = command(build, None)
+    assert found.compiles("#include <Python.h>\nint main(void) { return 0; }\n")
+    assert not found.compiles("int main(void) { return nothing; }\n")
+    monkeypatch.setattr(build.build_ext, "build_extension", lambda self, extension: None)
+    monkeypatch.setattr(build, "cythonize", lambda chosen, **_: chosen)
+    found.compile([build.Extension(f"mxop._core.part{k}", []) for k in range(3)])
+    for k in range(3):
+        found.build_extension(SimpleNamespace(name=f"mxop._core.part{k}"))
+    told = capsys.readouterr().out
+    assert "3 modules are translated to C and compiled" in told and "compiling 3 of 3: mxop._core.part2" in told
 
 
 def test_a_cache_can_be_switched_off(build, monkeypatch):

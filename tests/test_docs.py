@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import inspect
 import os
 import pkgutil
 import re
@@ -66,10 +67,17 @@ def run_examples(examples, name, namespace):
     assert runner.summarize(verbose=False).failed == 0, f"{name}:\n" + "".join(told)
 
 
+class Finder(doctest.DocTestFinder):
+    """Finds the examples of decorated functions, too."""
+
+    def _from_module(self, module, object):
+        return super()._from_module(module, inspect.unwrap(object))
+
+
 @pytest.mark.parametrize("name", modules())
 def test_docstrings(name, registry_restored):
     module = importlib.import_module(name)
-    found = doctest.DocTestFinder(exclude_empty=True).find(module, name, extraglobs={"mx": mx, "np": np})
+    found = Finder(exclude_empty=True).find(module, name, extraglobs={"mx": mx, "np": np})
     with np.printoptions():
         run_examples(found, name, None)
 

@@ -20,7 +20,7 @@ def fuzz(seed, cases):
     """
     pytest.importorskip("resource", reason="memory cannot be bounded here")
     path = os.pathsep.join([str(HERE), str(Path(mx.__file__).parent.parent)])
-    environment = os.environ | {"MXOP_NUM_THREADS": "1", "PYTHONPATH": path}
+    environment = os.environ | {"MXOP_FULL_TRACEBACK": "1", "MXOP_NUM_THREADS": "1", "PYTHONPATH": path}
     command = [sys.executable, "-m", "fuzzing", str(seed), str(cases)]
     done = subprocess.run(command, env=environment, cwd=HERE, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, f"seed {seed}:\n{done.stdout}\n{done.stderr[-3000:]}"

@@ -5,6 +5,7 @@ import inspect
 import pydoc
 import re
 from pathlib import Path
+from typing import Generic
 
 import numpy as np
 import pytest
@@ -73,7 +74,7 @@ PARTS = ("shape", "dtype", "infer", "infer_types", "size", "both", "cpu", "gpu",
 def options_of(kind):
     """Return the options that a definition of a kind may give."""
     found = set()
-    for cls in kind.__mro__[:-1]:
+    for cls in kind.__mro__[: kind.__mro__.index(Generic)]:
         code = cls.__init__.__code__
         found.update(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
     return found - INTERNAL

@@ -1,5 +1,6 @@
 """The package: its stubs, its settings, and the source tree that hands over to the installed copy."""
 
+import ast
 import os
 import re
 import shutil
@@ -32,7 +33,7 @@ def test_stubs_are_up_to_date(name):
 
 def test_stubs_show_the_real_signatures():
     text = stubs.files()["ndarray/contrib.pyi"]
-    assert "def quadratic(\n    data: NDArray,\n    a: float = ...,\n    b: float = ...,\n    c: float = ...,\n" in text
+    assert "def quadratic(\n    data: NDArray,\n    a: float = 0.0,\n    b: float = 0.0,\n    c: float = 0.0,\n" in text
     text = stubs.files()["ndarray/__init__.pyi"]
     assert "act_type: Literal['relu', 'sigmoid', 'softrelu', 'softsign', 'tanh']" in text
     assert (PACKAGE / "py.typed").exists()
@@ -63,7 +64,8 @@ assert_type(x == 1, mx.nd.NDArray)
 assert_type(mx.nd.concat(x, x, dim=0), mx.nd.NDArray)
 assert_type(mx.sym.contrib.quadratic(mx.sym.Variable("x"), a=1.0), mx.Symbol)
 values: np.ndarray = y.asnumpy()
-mx.nd.typed_quadratic(x, a=1)
+typed_quadratic(x, a=1)
+assert_type(typed_quadratic(x, 1, out=x), mx.nd.NDArray)
 with mx.AttrScope(group="1"), mx.util.np_shape():
     pass
 mx.test_utils.assert_almost_equal(x, x)
@@ -73,6 +75,10 @@ mx.nd.exp("x")
 mx.nd.Activation(x, "rleu")
 mx.nd.contrib.quadratic(x, a="1")
 mx.nd.exp(x, bta=1)
+typed_quadratic(x, bta=2)
+typed_quadratic(x, a="many")
+mx.nd.nosuch(x)
+mx.sym.nosuch(mx.sym.Variable("x"))
 """
 
 
@@ -83,7 +89,7 @@ from typing import Any, assert_type
 import mxop as mx
 import mxop.errors
 from mxop.contrib.text.vocab import Vocabulary
-from mxop.op import Expr, F, elementwise, reduction
+from mxop.op import Expr, F, composite, elementwise, reduction
 from mxop.optimizer import SGD
 from mxop.optimizer.optimizer import Optimizer
 
@@ -103,10 +109,30 @@ def cubes(data: Expr) -> Expr:
     return data**3
 
 
+@elementwise
+def typed_two(lhs: Expr, rhs: Expr, *, scale: float = 1.0) -> Expr:
+    return scale * lhs * rhs
+
+
+@composite
+def typed_double(F: Any, data: Any, *, times: int = 2) -> Any:
+    return data * times
+
+
+@elementwise
+def typed_many(*data: Expr) -> Expr:
+    return data[0] + data[1]
+
+
 x = mx.nd.array([-1, 0, 2])
 a = mx.sym.Variable("a")
 assert_type(typed_swish(x, beta=0.5), mx.nd.NDArray)
 assert_type(typed_swish(a), mx.Symbol)
+assert_type(typed_two(x, x, scale=2), mx.nd.NDArray)
+assert_type(typed_two(a, a, name="two"), mx.Symbol)
+assert_type(typed_double(x, times=3), mx.nd.NDArray)
+assert_type(typed_many(x, x), mx.nd.NDArray)
+assert_type(cubes(x, axis=0), mx.nd.NDArray)
 assert_type(a + 1, mx.Symbol)
 assert_type(2 * a - a / 3 + a**2, mx.Symbol)
 assert_type(-a > 2, mx.Symbol)
@@ -139,6 +165,10 @@ F.sum(typed_swish)
 executor.forward()[0].asnumpyy()
 mx.Symbol.no_such(a)
 F.exp("x")
+typed_swish(x, bta=2)
+typed_two(x, x, scal=2)
+typed_two(x)
+typed_double(x, tims=3)
 """
 
 
@@ -189,6 +219,17 @@ def test_types_as_a_user_sees_them(checker, tmp_path):
         assert {int(line) for line in lines} == wrong, f"{name}:\n{told}"
 
 
+def test_stubs_have_docstrings_and_are_valid():
+    text = stubs.files()["ndarray/__init__.pyi"]
+    definitions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef)]
+    missing = [n.name for n in definitions if not ast.get_docstring(n)]
+    assert len(definitions) > 200 and missing == []
+    relu = next(n for n in definitions if n.name == "relu")
+    assert ast.get_docstring(relu) == mx.nd.relu.__doc__
+    methods = stubs.files()["_core/core.pyi"]
+    assert "Return a copy as a NumPy array." in methods and "keepdims: bool = False" in methods
+
+
 def test_import_brings_only_what_every_program_needs():
     code = "import sys, mxop; print(*(n for n in sys.modules if n.startswith('mxop.operator.')))"
     assert sorted(run_python(code).split()) == ["mxop.operator.answers", "mxop.operator.custom_op"]
@@ -234,6 +275,21 @@ def test_commands_in_pyproject():
     built = settings["tool"]["cibuildwheel"]["build"].split()
     assert built == [f"cp{version.replace('.', '')}-*" for version in versions]
     assert settings["project"]["requires-python"] == f">={versions[0]}"
+
+
+def test_a_wheel_has_the_headers_that_are_read_and_no_others():
+    """The GPU's text is made of some headers of the CPU, ``mx.get_include()`` is for libraries; the rest is for the build."""
+    import tomllib
+
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    read = {
+        name
+        for path in (ROOT / "mxop" / "_gpu").glob("*.py")
+        for name in re.findall(r'shared\("(\w+\.h)"\)', path.read_text())
+    }
+    assert {f"include/{name}" for name in read} == set(data["mxop._kernels"]) and len(read) == 4
+    assert data["mxop.library"] == ["include/**/*.h"]
+    assert not any("pxd" in pattern for patterns in data.values() for pattern in patterns)
 
 
 def test_the_changelog_begins_with_this_version():

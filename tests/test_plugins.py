@@ -148,7 +148,7 @@ def test_documentation_and_stubs_of_a_package(site, tmp_path):
         folder = tmp_path / "stubs" / name
         assert told(site, code.format("stubs", folder, name)).endswith("0")
         text = (folder / "ndarray" / "__init__.pyi").read_text()
-        assert "def swish_beta(\n    data: NDArray,\n    beta: float = ...,\n" in text and "def softmax(" in text
+        assert "def swish_beta(\n    data: NDArray,\n    beta: float = 1.0,\n" in text and "def softmax(" in text
         assert "def extra_last(" in (folder / "ndarray" / "contrib.pyi").read_text()
         assert "zz_last" not in text
     assert told(site, code.format("docs", tmp_path / "none", "mxop-extr")) == "1"

@@ -18,7 +18,15 @@ from ..support.errors import MXNetError
 
 
 class Stop(Exception):
-    """A command ends with this message for the user and exit status 1."""
+    """A command ends with this message for the user and an exit status."""
+
+    status = 1
+
+
+class BadInput(Stop):
+    """What the user named cannot be used."""
+
+    status = 2
 
 
 def _positive(text: str) -> int:
@@ -43,20 +51,24 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     demo = commands.add_parser("demo", help="one function becomes nd, sym, gradients, tests and a benchmark")
-    demo.add_argument("--input", metavar="X.npy", help="use this array of floating-point numbers, of any shape")
+    demo.add_argument("--input", metavar="X.npy", help="use this array of numbers, of any shape")
+    demo.add_argument(
+        "--function", metavar="MY.py:NAME", help="use this operator of yours, or a built-in one such as softsign"
+    )
     demo.add_argument("--output", metavar="PICTURE", help="where to draw f, f' and f'' (mxop_demo.png)")
     demo.add_argument("--size", type=_positive, default=10_000_000, help="elements to time (10000000)")
     demo.set_defaults(run=lambda options: _command("demo").run(options))
 
     ops = commands.add_parser("ops", help="list the operators")
     ops.add_argument("pattern", nargs="?", help="part of a name, or a pattern such as 'broadcast_*'")
+    ops.add_argument("--from", dest="source", metavar="MY.py", help="only those of this file, or of a module")
     ops.add_argument("--family", help="only this file of mxop/ops, such as math")
     ops.add_argument("--hidden", action="store_true", help="also those whose names begin with an underscore")
-    ops.set_defaults(run=lambda o: _command("operators").list_operators(o.pattern, o.family, o.hidden))
+    ops.set_defaults(run=lambda o: _command("operators").list_operators(o.pattern, o.family, o.hidden, o.source))
 
     info = commands.add_parser("info", help="say everything about one operator")
-    info.add_argument("name")
-    info.set_defaults(run=lambda options: print(import_module("mxop.opdef").describe(options.name)))
+    info.add_argument("name", help="such as Convolution, or MY.py:NAME for one of your own")
+    info.set_defaults(run=lambda options: _command("own").info(options.name))
 
     doctor = commands.add_parser("doctor", help="say what was found on this machine, and what is missing for what")
     doctor.set_defaults(run=lambda options: _command("doctor").run())
@@ -95,7 +107,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except KeyboardInterrupt:
         return 130
-    except (Stop, MXNetError) as problem:
+    except Stop as problem:
+        return _complain(options.command, problem, problem.status)
+    except MXNetError as problem:
         return _complain(options.command, problem)
     except MemoryError as problem:
         return _complain(options.command, f"not enough memory{f' ({problem})' if str(problem) else ''}")
@@ -104,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _complain(command: str, problem: object) -> int:
+def _complain(command: str, problem: object, status: int = 1) -> int:
     sys.stdout.flush()
     print(f"mxop {command}: {problem}", file=sys.stderr)
-    return 1
+    return status

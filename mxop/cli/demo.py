@@ -3,25 +3,101 @@
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import inspect
 import os
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial, reduce
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import mxop as mx
 from mxop import test_utils
 
-from . import Stop, npy, picture
+from ..formula.derive import vjp
+from ..formula.expr import PARAM, const, input_, leaves, substitute
+from ..formula.readable import readable
+from ..opdef.elementwise import Elementwise
+from . import BadInput, Stop, npy, picture
+from .in_numpy import InNumPy
+from .operators import called
+from .own import module_of, operator_named
 from .timing import Way, timed
 
 USER_FILE = Path(__file__).with_name("quadratic_user.py")
 DEFAULT_PICTURE = "mxop_demo.png"
-A, B, C = 1.0, 2.0, 3.0
-TEXT = f"{A:g}*x**2 + {B:g}*x + {C:g}"
+PARAMS = {"a": 1.0, "b": 2.0, "c": 3.0}  # of the demonstration's own operator
 _NAMES = ("f", "f'", "f''", "f'''")
+_SAMPLE = 1000  # elements at which derivatives are compared with finite differences
+
+
+@dataclass
+class Shown:
+    """The operator that is shown: a formula of one input.
+
+    Attributes
+    ----------
+    op : Elementwise
+    params : dict
+    call : callable
+        The function in ``mx.nd``.
+    derivatives : list of Expr
+        The formula, its first and its second derivative, with parameters as numbers; the formula alone if the gradient is a
+        rule of the author's.
+    """
+
+    op: Elementwise
+    params: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        self.name = called(self.op)
+        self.call = partial(reduce(getattr, self.name.split("."), mx.nd), **self.params)
+        attrs = self.op.parse(dict(self.params))
+        (root,) = self.op.formula(attrs, 1).roots
+        values = {leaf: const(float(attrs[leaf.label])) for leaf in leaves([root]) if leaf.kind == PARAM}
+        (root,) = substitute([root], values)
+        self.derivatives = [root]
+        if self.op.rule is None and self.op._gradient is None:
+            for _ in range(2):
+                (slope,) = vjp([self.derivatives[-1]], [const(1)], [input_(0)])
+                self.derivatives.append(const(0) if slope is None else slope)
+        in_numpy = InNumPy(self.derivatives)
+        if in_numpy.missing:
+            raise BadInput(
+                f"operator {self.op.name}: NumPy has no function to compare with for {', '.join(in_numpy.missing)}"
+            )
+
+    def texts(self) -> list[str]:
+        """Return the formulas as lines of text."""
+        found = []
+        for name, root in zip(_NAMES, self.derivatives, strict=False):
+            found += readable([root], {input_(0): "x"}, [name])
+        return found
+
+    def symbol(self, x: mx.sym.Symbol) -> mx.sym.Symbol:
+        return reduce(getattr, self.name.split("."), mx.sym)(x, **self.params)
+
+
+def shown(name: str | None) -> Shown:
+    """Return what is shown: the demonstration's own operator, or that of a name, such as ``my.py:mish``.
+
+    Raises
+    ------
+    BadInput
+        When it is no formula of one input.
+    """
+    if name is None:
+        return Shown(module_of(str(USER_FILE)).quadratic, PARAMS)
+    op = operator_named(name)
+    needed = [p.name for p in op.spec.params if p.required]
+    if not isinstance(op, Elementwise) or op.variadic or len(op.arguments) != 1 or op._num_outputs != 1 or op.creates:
+        raise BadInput(f"operator {op.name} is a {op.kind} of {', '.join(op.arguments)}; the demonstration shows formulas of "
+                       f"one input, made by @elementwise; python -m mxop info {name} shows any operator")  # fmt: skip
+    if needed:
+        raise BadInput(f"operator {op.name} has no default for {', '.join(needed)}, which the demonstration needs")
+    return Shown(op, {})
 
 
 def run(options: argparse.Namespace) -> None:
@@ -30,20 +106,26 @@ def run(options: argparse.Namespace) -> None:
     Raises
     ------
     Stop
-        When the user's data cannot be used, a result is wrong, or a picture that was asked for cannot be drawn.
+        When the user's data or operator cannot be used, a result is wrong, or a picture that was asked for cannot be drawn.
     """
     data = None if options.input is None else npy.read_floats(options.input)
     output = _picture_path(options.output)
-    load_user_file()
-    show_imperative()
-    show_symbols()
+    f = shown(options.function)
+    try:
+        many = np.random.default_rng(0).standard_normal(options.size, dtype="float32")
+    except ValueError as problem:
+        raise BadInput(f"--size {options.size}: {problem}") from None
+    show_source(f, options.function)
+    show_imperative(f)
+    show_symbols(f)
     x = np.linspace(-3, 3, 121, dtype="float32") if data is None else data
-    found = show_derivatives(x, "121 points from -3 to 3" if data is None else str(options.input))
-    show_tests()
-    show_speed(np.random.default_rng(0).standard_normal(options.size, dtype="float32"), f"{options.size:,} float32")
+    found = show_derivatives(f, x, "121 points from -3 to 3" if data is None else str(options.input))
+    show_tests(f, x)
+    show_gpu(f)
+    show_speed(f, many, f"{options.size:,} float32")
     if data is not None and data.size:
-        show_speed(data, f"{options.input}: {data.size:,} {data.dtype}")
-    show_picture(output, x, found, asked=options.output is not None)
+        show_speed(f, data, f"{options.input}: {data.size:,} {data.dtype}")
+    show_picture(output, f, x, found, asked=options.output is not None)
     print("\nEverything above agreed with what was expected.")
 
 
@@ -53,9 +135,9 @@ def _picture_path(output: str | None) -> str:
     if output is not None:
         folder = os.path.dirname(os.path.abspath(path))
         if not os.path.isdir(folder):
-            raise Stop(f"--output {path}: there is no folder {folder}")
+            raise BadInput(f"--output {path}: there is no folder {folder}")
         if os.path.isdir(path):
-            raise Stop(f"--output {path} is a folder; name a file, such as {DEFAULT_PICTURE}")
+            raise BadInput(f"--output {path} is a folder; name a file, such as {DEFAULT_PICTURE}")
     return path
 
 
@@ -69,41 +151,42 @@ def _expect(what: str, right: bool) -> None:
 
 
 # ---- the parts ------------------------------------------------------------------------------------------------------------
-def load_user_file() -> None:
-    """Show the user's file and import it, as any program would."""
+def show_source(f: Shown, name: str | None) -> None:
+    """Show the function that the operator is made of, or the whole file of the demonstration's own."""
     _heading("An operator is a function")
-    print(f"{USER_FILE}:\n")
-    print("\n".join(f"    {line}".rstrip() for line in USER_FILE.read_text(encoding="utf-8").splitlines()))
-    spec = importlib.util.spec_from_file_location("quadratic_user", USER_FILE)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    code = f.op.function.__code__
+    source = inspect.getsource(f.op.function) if name else USER_FILE.read_text(encoding="utf-8")
+    print(f"{code.co_filename}:\n")
+    print("\n".join(f"    {line}".rstrip() for line in source.splitlines()))
     print("\nImported. What follows comes from this function alone; no compiler runs.")
 
 
-def show_imperative() -> None:
-    """Call the operator on arrays, under both of its names."""
+def show_imperative(f: Shown) -> None:
+    """Call the operator on arrays, under each of its names."""
     _heading("On arrays")
-    x = mx.nd.array([[1, 2], [3, 4]])
-    for name, function in (("contrib.quadratic", mx.nd.contrib.quadratic), ("quadratic", mx.nd.quadratic)):
-        result = function(x, a=1, b=2, c=3).asnumpy().tolist()
-        print(f"mx.nd.{name}([[1, 2], [3, 4]], a=1, b=2, c=3) = {result}")
-        _expect(f"mx.nd.{name}", result == [[6, 11], [18, 27]])
+    x = np.array([[1, 2], [3, 4]], "float32")
+    given = "".join(f", {name}={value:g}" for name, value in f.params.items())
+    (expected,) = InNumPy(f.derivatives[:1])(x)
+    short = f.name.rpartition(".")[2]
+    for name in dict.fromkeys([f"contrib.{short}", f.name, short]):
+        function = reduce(lambda space, part: getattr(space, part, None), name.split("."), mx.nd)
+        if function is not None:
+            result = function(mx.nd.array(x), **f.params).asnumpy()
+            print(f"mx.nd.{name}([[1, 2], [3, 4]]{given}) = {result.round(6).tolist()}")
+            _expect(f"mx.nd.{name}", np.allclose(result, expected, rtol=1e-4, atol=1e-4, equal_nan=True))
 
 
-def show_symbols() -> None:
+def show_symbols(f: Shown) -> None:
     """Compose symbols; infer shapes and types in both directions; bind and run."""
     _heading("In symbols")
     with mx.name.NameManager():
-        f = mx.sym.quadratic(mx.sym.Variable("x"), a=1, b=2, c=3)
-        print(f"f = mx.sym.quadratic(x, a=1, b=2, c=3)      outputs {f.list_outputs()}")
-        shapes = f.infer_shape(x=(2, 3))
+        y = f.symbol(mx.sym.Variable("x"))
+        print(f"f = mx.sym.{f.name}(x)      outputs {y.list_outputs()}")
+        shapes = y.infer_shape(x=(2, 3))
         print(f"from input to output: x is (2, 3)           -> output {shapes[1][0]}")
         _expect("inference from the input", shapes == ([(2, 3)], [(2, 3)], []))
 
-        g = f + mx.sym.Variable("y", shape=(4, 5))
-        shapes = g.infer_shape()
+        shapes = (y + mx.sym.Variable("y", shape=(4, 5))).infer_shape()
         print(f"from output to input: f + y, y is (4, 5)    -> x {shapes[0][0]}")
         _expect("inference from the output", shapes == ([(4, 5), (4, 5)], [(4, 5)], []))
 
@@ -113,60 +196,75 @@ def show_symbols() -> None:
         print(f"from both sides:      a*b + b*c, a (2, ?), c (?, 3) -> {shapes[0]}")
         _expect("inference from both sides", shapes == ([(2, 3)] * 3, [(2, 3)], []))
 
-        types = f.infer_type(x="float64")
+        types = y.infer_type(x="float64")
         print(f"types:                x is float64          -> output {np.dtype(types[1][0]).name}")
-        _expect("inference of types", np.dtype(types[1][0]) == np.float64)
+        _expect("inference of types", np.dtype(types[1][0]) == np.float64 or f.op.out_dtype is not None)
 
-        executor = f.simple_bind(ctx=mx.cpu(), x=(2, 2))
-        result = executor.forward(is_train=True, x=mx.nd.array([[1, 2], [3, 4]]))[0].asnumpy().tolist()
+        x = np.array([[1, 2], [3, 4]], "float32")
+        executor = y.simple_bind(ctx=mx.cpu(), x=(2, 2))
+        result = executor.forward(is_train=True, x=mx.nd.array(x))[0].asnumpy()
         executor.backward(mx.nd.ones((2, 2)))
-        slope = executor.grad_dict["x"].asnumpy().tolist()
-        print(f"bound executor:       f([[1, 2], [3, 4]]) = {result}, gradient {slope}")
-        _expect("the executor", result == [[6, 11], [18, 27]] and slope == [[4, 6], [8, 10]])
+        slope = executor.grad_dict["x"].asnumpy()
+        print(
+            f"bound executor:       f([[1, 2], [3, 4]]) = {result.round(6).tolist()}, gradient {slope.round(6).tolist()}"
+        )
+        for got, wanted in zip((result, slope), InNumPy(f.derivatives[:2])(x), strict=False):
+            _expect("the executor", np.allclose(got, wanted, rtol=1e-4, atol=1e-4, equal_nan=True))
 
 
-def derivatives(x: np.ndarray) -> list[np.ndarray]:
+def derivatives(f: Shown, x: np.ndarray) -> list[np.ndarray]:
     """Return f, f', f'' and f''' on data, by automatic differentiation."""
     data = mx.nd.array(x, dtype=x.dtype)
     data.attach_grad()
     with mx.autograd.record():
-        values = [mx.nd.quadratic(data, a=A, b=B, c=C)]
+        values = [f.call(data)]
         for _ in range(3):
             values.append(mx.autograd.grad(values[-1], data, create_graph=True, retain_graph=True)[0])
     return [v.asnumpy() for v in values]
 
 
-def _expected(x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the same from NumPy, by the formulas of a textbook, each with the size of its largest terms."""
-    wide = x.astype("float32") if x.dtype == np.float16 else x
-    size = np.abs(wide)
+def expected(f: Shown, x: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return f, f' and f'' from NumPy, each with the size of the largest value on the way to it, infinite beyond the type."""
+    wide = x.reshape(-1).astype("float32" if x.dtype == np.float16 else x.dtype)
+    found = []
     with np.errstate(all="ignore"):
-        return [
-            (wide * (A * wide + B) + C, abs(A) * size * size + abs(B) * size + abs(C)),
-            (2 * A * wide + B, 2 * abs(A) * size + abs(B)),
-            (np.full_like(wide, 2 * A), np.full_like(wide, 2 * abs(A))),
-            (np.zeros_like(wide), np.zeros_like(wide)),
-        ]
-
-
-def _agree(found: np.ndarray, expected: np.ndarray, scale: np.ndarray) -> bool:
-    """Return whether values agree to a few roundings of the largest term, or are neither of them finite."""
-    with np.errstate(all="ignore"):
-        expected = expected.astype(found.dtype)
-        near = np.abs(found - expected) <= 8 * np.finfo(found.dtype).eps * scale
-    return bool(np.all(near | (found == expected) | ~(np.isfinite(expected) | np.isfinite(found))))
-
-
-def show_derivatives(x: np.ndarray, source: str) -> list[np.ndarray]:
-    """Differentiate three times on data, and compare with NumPy."""
-    _heading(f"Derivatives on {source}")
-    print(f"f(x) = {TEXT}    shape {x.shape}, {x.dtype}")
-    found = derivatives(x)
-    for name, value, (expected, scale) in zip(_NAMES, found, _expected(x), strict=True):
-        print(f"{name:5} {_summary(value)}")
-        _expect(f"{name} on {source}", value.shape == x.shape and _agree(value, expected, scale))
-    print("Each agrees with NumPy's value of the formula.")
+        for root in f.derivatives:
+            size = np.abs(wide)
+            (value,) = InNumPy([root])(wide, seen=lambda v, size=size: np.maximum(size, np.abs(v), out=size))
+            found.append((value.reshape(x.shape), size.reshape(x.shape)))
     return found
+
+
+def _difference(found: np.ndarray, expected: np.ndarray, size: np.ndarray) -> float:
+    """Return the largest difference relative to the size of the largest term, where all terms are finite."""
+    with np.errstate(all="ignore"):
+        off = np.abs(found.astype(size.dtype) - expected) / np.maximum(size, np.finfo(found.dtype).tiny)
+        counted = np.isfinite(size) & (size < np.finfo(found.dtype).max)
+        off = np.where(np.isnan(off), np.inf, off)[counted]
+    return float(off.max(initial=0))
+
+
+def show_derivatives(f: Shown, x: np.ndarray, source: str) -> list[np.ndarray]:
+    """Show the derivatives' formulas; differentiate three times on data, and compare with NumPy."""
+    _heading(f"Derivatives on {source}")
+    print("\n".join(f.texts()) + f"\n\nshape {x.shape}, {x.dtype}")
+    found = derivatives(f, x)
+    largest = 0.0
+    for name, value in zip(_NAMES, found, strict=True):
+        print(f"{name:5} {_summary(value)}")
+    for name, value, (wanted, size) in zip(_NAMES, found, expected(f, x), strict=False):
+        off = _difference(value, wanted, size)
+        largest = max(largest, off)
+        _expect(f"{name} on {source}", value.shape == x.shape and off <= _near(x.dtype))
+    compared = ", ".join(_NAMES[: len(f.derivatives)])
+    print(f"{compared}: the largest difference from NumPy is {largest:.1e} of the largest term.")
+    if len(f.derivatives) == 1:
+        print("The gradient is a rule of the author's, which may be another than the derivative.")
+    return found
+
+
+def _near(dtype: np.dtype) -> float:
+    return float(np.sqrt(np.finfo(dtype).eps))
 
 
 def _summary(value: np.ndarray) -> str:
@@ -181,74 +279,104 @@ def _summary(value: np.ndarray) -> str:
     return text + (f", {others} not finite" if others else "")
 
 
-def show_tests() -> None:
-    """Run the checks that an operator's own tests would use."""
+def show_tests(f: Shown, x: np.ndarray) -> None:
+    """Run the checks that an operator's own tests would use, on values near the data."""
     _heading("Its tests")
     rng = np.random.default_rng(0)
-    f = mx.sym.quadratic(mx.sym.Variable("x"), a=A, b=B, c=C)
-    for shape in ((3,), (3, 4), (3, 4, 2)):
-        x = rng.standard_normal(shape).astype("float32")
-        ones = np.ones_like(x)
+    with np.errstate(all="ignore"):
+        near = x.reshape(-1)[:_SAMPLE].astype("float64")
+        near = near * (1 + rng.uniform(0, 0.01, near.size)) + rng.uniform(0, 0.01, near.size)  # not at a kink
+        values = InNumPy(f.derivatives)(near)
+    near = near[np.isfinite(values).all(0) & (np.abs(values).max(0, initial=0) < 1e6) & (np.abs(near) < 1e6)]
+    if not near.size:
+        print("None: no finite values near the data.")
+        return
+    y = f.symbol(mx.sym.Variable("x"))
+    for shape in ((3,), (3, 4), (3, 4, 2), near.shape):
+        data = np.resize(near, shape)
+        value, *slopes = InNumPy(f.derivatives)(data.reshape(-1))
         try:
-            test_utils.check_symbolic_forward(f, [x], [A * x**2 + B * x + C], rtol=1e-5, atol=1e-5)
-            test_utils.check_symbolic_backward(f, [x], [ones], [2 * A * x + B], rtol=1e-5, atol=1e-5)
-            test_utils.check_numeric_gradient(f, [x], atol=1e-3)
+            options = {"rtol": 1e-6, "atol": 1e-6, "dtype": np.float64}
+            test_utils.check_symbolic_forward(y, [data], [value.reshape(shape)], **options)
+            if slopes:
+                slope = slopes[0].reshape(shape)
+                test_utils.check_symbolic_backward(y, [data], [np.ones(shape)], [slope], **options)
+                size = 1e-3 * max(1.0, float(np.abs(slope).max()))
+                test_utils.check_numeric_gradient(y, [data], numeric_eps=1e-5, rtol=1e-3, atol=size, dtype=np.float64)
         except AssertionError as problem:
             raise Stop(f"a check failed on shape {shape}: {problem}") from None
-        print(f"check_symbolic_forward, check_symbolic_backward, check_numeric_gradient on shape {shape}: passed")
+        done = (
+            "check_symbolic_forward, check_symbolic_backward, check_numeric_gradient"
+            if slopes
+            else "check_symbolic_forward"
+        )
+        print(f"{done} on shape {shape}: passed")
 
 
-def show_speed(values: np.ndarray, title: str) -> None:
-    """Time the operator and its gradient beside NumPy."""
+def show_gpu(f: Shown) -> None:
+    """Print the kernel that a GPU would run."""
+    _heading("On a GPU")
+    executor = f.symbol(mx.sym.Variable("x")).simple_bind(mx.cpu(), x=(1000,), grad_req="null")
+    print(
+        "\n".join(f"    {line}".rstrip() for line in executor.explain(is_train=False).rows[0].cuda_source.splitlines())
+    )
+    print(f"\nThe CUDA text of the formula; GPUs found here: {mx.num_gpus()}.")
+
+
+def show_speed(f: Shown, values: np.ndarray, title: str) -> None:
+    """Time the operator and its gradient beside NumPy, which makes new results or writes into existing arrays."""
     _heading(f"Its speed on {title}, {_count(mx.context.get_num_threads(), 'thread')}")
-    head = np.ones_like(values)
-    plain, x, ones = (mx.nd.array(v, dtype=values.dtype) for v in (values, values, head))
+    flat = values.reshape(-1)
+    head = np.ones_like(flat)
+    plain, x, ones = (mx.nd.array(v, dtype=values.dtype) for v in (flat, flat, head))
     x.attach_grad()
 
     def restore() -> None:
-        plain[:] = x[:] = values
+        plain[:] = x[:] = flat
 
     def forward_backward() -> tuple[mx.nd.NDArray, mx.nd.NDArray]:
         with mx.autograd.record():
-            y = mx.nd.quadratic(x, a=A, b=B, c=C)
+            y = f.call(x)
         y.backward(ones)
         return y, x.grad
 
-    def numpy_forward() -> np.ndarray:
-        return values * (A * values + B) + C
-
-    def numpy_forward_backward() -> tuple[np.ndarray, np.ndarray]:
-        return numpy_forward(), head * (2 * A * values + B)
-
-    rows = (
-        ("forward", 1, 2, lambda: mx.nd.quadratic(plain, a=A, b=B, c=C), numpy_forward),
-        ("forward and backward", 2, 5, forward_backward, numpy_forward_backward),
-    )
-    with np.errstate(all="ignore"):
-        expected = [wanted.astype(values.dtype) for wanted, _ in _expected(values)[:2]]
-    near = float(max(1e-5, 8 * np.finfo(values.dtype).eps))
-    print(f"{'':24}{'mxop':>23}{'NumPy':>23}{'ratio of time':>16}{'a copy':>14}")
-    for label, results, passes, ours, theirs in rows:
+    rows: list[tuple[str, int, Callable, list]] = [("forward", 2, lambda: f.call(plain), f.derivatives[:1])]
+    if len(f.derivatives) > 1:
+        (slope,) = vjp(f.derivatives[:1], [input_(1)], [input_(0)])
+        both = [f.derivatives[0], const(0) if slope is None else slope]
+        rows.append(("forward and backward", 5, forward_backward, both))
+    print(f"{'':22}{'mxop':>22}{'NumPy':>22}{'NumPy, out=':>22}{'time / NumPy':>14}{'/ out=':>8}{'a copy':>13}")
+    for label, passes, ours, roots in rows:
+        theirs = InNumPy(roots)
+        buffers = theirs.buffers(flat)
+        ways = {
+            "mxop": Way(ours, restore),
+            "NumPy": Way(partial(theirs, flat, head)),
+            "NumPy, out=": Way(partial(theirs, flat, head, buffers=buffers)),
+        }
         moved = passes * values.nbytes
-        ways = {"mxop": Way(ours, restore), "NumPy": Way(theirs)}
         with np.errstate(all="ignore"):
-            found = timed(ways, expected[:results], nbytes=moved, tolerance=near, limit=1.5, rounds=30)
+            wanted = [a.copy() for a in theirs(flat, head)]
+            tolerance = max(_near(values.dtype), 1e-5)
+            found = timed(ways, wanted, nbytes=moved, tolerance=tolerance, limit=1.5, rounds=30)
         for name, told in found.wrong.items():
             _expect(f"{label} by {name} {told}", False)
         seconds = found.seconds
-        shown = "".join(f"{1e3 * seconds[name]:10.3f} ms {moved / seconds[name] / 1e9:5.1f} GB/s" for name in ways)
-        copy = f"{moved / seconds['copy'] / 1e9:9.1f} GB/s" if "copy" in seconds else ""
+        line = "".join(f"{1e3 * seconds[name]:10.3f} ms{moved / seconds[name] / 1e9:6.1f} GB/s" for name in ways)
+        copy = f"{moved / seconds['copy'] / 1e9:8.1f} GB/s" if "copy" in seconds else ""
         doubt = f"  {' and '.join(found.too_fast)}: too fast to be true" if found.too_fast else ""
-        print(f"{label:24}{shown}{seconds['mxop'] / seconds['NumPy']:16.3f}{copy}{doubt}")
-    print("Medians of calls made in turn, their results newly allocated. GB/s counts each operand and result once; a copy is\n"
-          "of as many bytes.")  # fmt: skip
+        ratios = f"{seconds['mxop'] / seconds['NumPy']:14.3f}{seconds['mxop'] / seconds['NumPy, out=']:8.3f}"
+        print(f"{label:22}{line}{ratios}{copy}{doubt}")
+    print("Medians of calls made in turn, whose results were finished and compared. NumPy computes the same operations one by\n"
+          "one, in new arrays or with out= in existing ones; mxop's new results reuse memory of its pool. GB/s counts each\n"
+          "operand and result once; a copy is of as many bytes.")  # fmt: skip
 
 
 def _count(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
-def show_picture(path: str, x: np.ndarray, found: Sequence[np.ndarray], asked: bool) -> None:
+def show_picture(path: str, f: Shown, x: np.ndarray, found: Sequence[np.ndarray], asked: bool) -> None:
     """Draw f, f' and f'', where matplotlib is installed."""
     _heading("A picture")
     if not picture.available():
@@ -257,7 +385,7 @@ def show_picture(path: str, x: np.ndarray, found: Sequence[np.ndarray], asked: b
         print(f"None: {picture.HOW_TO_GET}")
         return
     try:
-        picture.draw(path, TEXT, x, list(zip(_NAMES[:3], found, strict=False)))
+        picture.draw(path, f.texts()[0], x, list(zip(_NAMES[:3], found, strict=False)))
     except Stop as problem:
         if asked:
             raise

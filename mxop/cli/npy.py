@@ -7,18 +7,18 @@ import os
 import numpy as np
 
 from ..support.files import reading
-from . import Stop
+from . import BadInput
 
 _MAGIC = b"\x93NUMPY"
 _TYPES = ("float16", "float32", "float64")
 
 
 def read_floats(path: str) -> np.ndarray:
-    """Return the array of a file, in the machine's byte order.
+    """Return the array of a file, in the machine's byte order; integers and truth values are converted, which is printed.
 
     Raises
     ------
-    Stop
+    BadInput
         When the file is missing or damaged, is something else than an ``.npy`` file, or holds no real floating-point numbers.
     """
     _check_kind(path)
@@ -29,28 +29,32 @@ def read_floats(path: str) -> np.ndarray:
         raise
     except Exception as problem:  # damaged headers and short files give errors of many classes
         if "allow_pickle" in str(problem) or "Python objects" in str(problem):
-            raise Stop(f"{path} holds Python objects, which are not loaded; numbers are needed") from None
-        raise Stop(f"{path} is damaged and cannot be read as .npy: {problem}") from None
-    if data.dtype.newbyteorder("=").name not in _TYPES:
-        hint = "; convert it with x.astype('float32')" if data.dtype.kind in "biuf" else ""
-        raise Stop(f"{path} has dtype {data.dtype}; expected one of {', '.join(_TYPES)}{hint}")
+            raise BadInput(f"{path} holds Python objects, which are not loaded; numbers are needed") from None
+        raise BadInput(f"{path} is damaged and cannot be read as .npy: {problem}") from None
+    name = data.dtype.newbyteorder("=").name
+    if data.dtype.kind in "biu":
+        exact = data.dtype.kind == "b" or np.abs(data.astype("float64")).max(initial=0) <= 1 << 24  # as in float32
+        print(f"{path} holds {name}, which was converted to {'float32' if exact else 'float64'}")
+        return np.array(data, dtype="float32" if exact else "float64", order="C")
+    if name not in _TYPES:
+        raise BadInput(f"{path} has dtype {data.dtype}; expected integers, or one of {', '.join(_TYPES)}")
     return np.array(data, dtype=data.dtype.newbyteorder("="), order="C")
 
 
 def _check_kind(path: str) -> None:
     if os.path.isdir(path):
-        raise Stop(f"{path} is a folder; expected an .npy file")
+        raise BadInput(f"{path} is a folder; expected an .npy file")
     try:
         with reading(path) as file:
             start, version, size = file.read(len(_MAGIC)), file.read(2)[:1], os.fstat(file.fileno()).st_size
             header = int.from_bytes(file.read(2 if version == b"\1" else 4), "little")
     except OSError as problem:
-        raise Stop(f"cannot read {path}: {problem.strerror or problem}") from None
+        raise BadInput(f"cannot read {path}: {problem.strerror or problem}") from None
     except ValueError as problem:  # a zero byte in the name
-        raise Stop(f"cannot read {path!r}: {problem}") from None
+        raise BadInput(f"cannot read {path!r}: {problem}") from None
     if start.startswith(b"PK"):
-        raise Stop(f"{path} is an archive (.npz?), not an .npy file; save one array with numpy.save")
+        raise BadInput(f"{path} is an archive (.npz?), not an .npy file; save one array with numpy.save")
     if start != _MAGIC:
-        raise Stop(f"{path} is not an .npy file; save an array with numpy.save")
+        raise BadInput(f"{path} is not an .npy file; save an array with numpy.save")
     if header > size:  # for which numpy.load would take memory before it looks
-        raise Stop(f"{path} is damaged and cannot be read as .npy: a header of {header} bytes in a file of {size}")
+        raise BadInput(f"{path} is damaged and cannot be read as .npy: a header of {header} bytes in a file of {size}")

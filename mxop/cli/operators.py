@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import fnmatch
+import textwrap
 from collections.abc import Iterable
 
 from .. import ndarray  # noqa: F401  registers the operators
 from ..opdef import Operator, plugins, registry
 from ..support.errors import closest
 from . import Stop
+from .own import module_of
 
 _BUILT_IN = "mxop.ops."
 
@@ -68,36 +70,45 @@ def summary(op: Operator) -> str:
     return " ".join(op.doc.strip().split("\n\n")[0].split())
 
 
-def _chosen(pattern: str | None, family: str | None, hidden: bool) -> Iterable[Operator]:
+def _chosen(pattern: str | None, family: str | None, hidden: bool, module: str | None) -> Iterable[Operator]:
     wanted = None if pattern is None else pattern if set(pattern) & set("*?[") else f"*{pattern}*"
     for op in registry.operators(hidden):
-        if family is not None and family_of(op) != family:
+        if (family is not None and family_of(op) != family) or (module is not None and op.module != module):
             continue
-        if wanted is None or any(fnmatch.fnmatch(n, wanted) for n in (op.name, *op.aliases)):
+        names = [n.casefold() for n in (op.name, *op.aliases)]
+        if wanted is None or any(fnmatch.fnmatchcase(n, wanted.casefold()) for n in names):
             yield op
 
 
-def list_operators(pattern: str | None, family: str | None, hidden: bool) -> None:
-    """Print the operators whose names fit, one a line, under their family.
+def list_operators(pattern: str | None, family: str | None, hidden: bool, source: str | None = None) -> None:
+    """Print the operators whose names fit, one a line, under their family; upper and lower case are the same.
+
+    Parameters
+    ----------
+    source : str, optional
+        A file of the user's, or a module: only its operators.
 
     Raises
     ------
     Stop
         When there is none; names the closest.
     """
+    module = None if source is None else module_of(source).__name__
     registry.load_entry_points()
     known = {family_of(op) for op in registry.operators()}
     if family is not None and family not in known:
         raise Stop(f"there is no family {family!r}{closest(family, known)}; families: {', '.join(sorted(known))}")
     chosen: dict[str, list[Operator]] = {}
-    for op in _chosen(pattern, family, hidden):
+    for op in _chosen(pattern, family, hidden, module):
         chosen.setdefault(family_of(op), []).append(op)
     if not chosen:
-        names = registry.names(hidden)
-        raise Stop(f"no operator's name fits {pattern!r}{closest(pattern or '', names)}")
+        if pattern is None:
+            raise Stop(f"{source} defines no operators")
+        raise Stop(f"no operator's name fits {pattern!r}{closest(pattern, registry.names(hidden))}")
     for name, ops in sorted(chosen.items()):
         print(f"{name}  ({len(ops)})")
         for op in ops:
-            print(f"  {called(op):32} {op.kind:12} {summary(op)[:90]}".rstrip())
+            told = textwrap.shorten(summary(op), 90, placeholder=" ...")
+            print(f"  {called(op):32} {op.kind:12} {told}".rstrip())
     print(f"\n{sum(map(len, chosen.values()))} operators; more about one: python -m mxop info NAME")
     print("\n".join(problems()))

@@ -5,8 +5,10 @@ Functions of operators are made at import, so tools that only read source text l
 
 from __future__ import annotations
 
+import ast
 import inspect
 import keyword
+import textwrap
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
@@ -19,13 +21,13 @@ from mxop.formula import TABLE
 from mxop.ndarray import methods, sparse
 from mxop.ndarray.register import SPACES, registry_prefix
 from mxop.opdef import Operator, plugins, registry
-from mxop.opdef.docs import signature
+from mxop.opdef.docs import documentation, signature
 from mxop.opdef.fluent import Fluent
 from mxop.opdef.params import AnyValue, Bound, DType, Floats, Param, Scalar, Shape
 from mxop.ops.binary import PYTHON_NAMES
 from mxop.support.moved import FOLDERS
 
-from .operators import package_named
+from .operators import package_named, summary
 
 _NOTE = "# Written by `python -m mxop stubs` from the operators' definitions; change those.\n"
 _WIDTH = 120
@@ -103,14 +105,29 @@ def _page(imports: str, body: Iterable[str]) -> str:
 
 
 # ---- functions of operators -----------------------------------------------------------------------------------------
-def _define(name: str, parameters: Iterable[str], result: str, indent: str = "") -> str:
-    """Return a definition, on several lines when it is long."""
+def _define(name: str, parameters: Iterable[str], result: str, indent: str = "", doc: str | None = None) -> str:
+    """Return a definition, on several lines when it is long, with the docstring that editors show."""
     parameters = list(parameters)
     line = f"{indent}def {name}({', '.join(parameters)}) -> {result}: ..."
-    if len(line) <= _WIDTH:
+    if len(line) > _WIDTH:
+        inner = "".join(f"{indent}    {p},\n" for p in parameters)
+        line = f"{indent}def {name}(\n{inner}{indent}) -> {result}: ..."
+    if not doc:
         return line
-    inner = "".join(f"{indent}    {p},\n" for p in parameters)
-    return f"{indent}def {name}(\n{inner}{indent}) -> {result}: ..."
+    text = inspect.cleandoc(doc).replace("\\", "\\\\").replace('"""', "'''")
+    text = f'"""{text}' + ('\n"""' if "\n" in text else '"""')
+    return line.removesuffix(" ...") + "\n" + textwrap.indent(text, f"{indent}    ")
+
+
+def _default(value: Any) -> str:
+    """Return how a stub shows a default."""
+    if value is inspect.Parameter.empty:
+        return ""
+    try:
+        ast.literal_eval(repr(value))
+    except (SyntaxError, ValueError):  # infinity, a type
+        return " = ..."
+    return f" = {value!r}"
 
 
 def _type_of(p: Param) -> str:
@@ -123,7 +140,7 @@ def _parameters(op: Operator, value: str) -> list[str]:
     symbol = value == "Symbol"
     found: list[str] = []
     for p in signature(op, symbol=symbol).parameters.values():
-        default = "" if p.default is p.empty else " = ..."
+        default = _default(p.default)
         if p.kind is p.VAR_POSITIONAL:
             found.append(f"*{p.name}: {value} | Sequence[{value}]")
             continue
@@ -160,15 +177,16 @@ def _definitions(name: str, op: Operator, value: str, own: Iterable[str] = (), i
     if own and op.variadic and "*" not in parameters and parameters:
         parameters.insert(0, "*")
     result = _result(op, value)
+    doc = summary(op) if own else documentation(op, value)  # of a method, what its function says first
     if result != "Any" or "num_outputs" not in op.spec.by_name:
-        return [_define(name, [*own, *parameters], result, indent)]
+        return [_define(name, [*own, *parameters], result, indent, doc)]
     forms = []
     for count, kind, ignored in (
         ("Literal[1]", value, "  # type: ignore[overload-overlap]"),
         ("int", f"list[{value}]", ""),
     ):
         given = [f"num_outputs: {count}" if p.startswith("num_outputs:") else p for p in parameters]
-        first, _, rest = _define(name, [*own, *given], kind, indent).partition("\n")
+        first, _, rest = _define(name, [*own, *given], kind, indent, doc).partition("\n")
         forms.append("\n".join([f"{indent}@overload", first + ignored, *([rest] if rest else [])]))
     return forms
 
@@ -194,8 +212,9 @@ def _formula_functions() -> str:
 
 def _two_operands(value: str) -> list[str]:
     one = f"{value} | float"
-    parameters = [f"lhs: {one}", f"rhs: {one}"] + (["name: str | None = ..."] if value == "Symbol" else [])
-    return [_define(name, parameters, value) for name in sorted(PYTHON_NAMES)]
+    parameters = [f"lhs: {one}", f"rhs: {one}"] + (["name: str | None = None"] if value == "Symbol" else [])
+    module = mx.sym if value == "Symbol" else mx.nd
+    return [_define(name, parameters, value, "", getattr(module, name).__doc__) for name in sorted(PYTHON_NAMES)]
 
 
 # ---- namespaces -----------------------------------------------------------------------------------------------------
@@ -214,10 +233,10 @@ def _array_namespace(public: list[str]) -> str:
     imports = ["from mxop._core.core import NDArray as NDArray\n"]
     imports += [f"from . import {space} as {space}" for space in sorted(registry.PREFIXES.values())]
     imports += [f"from {source} import {name} as {name}" for name, source in own]
-    body = ["", *_two_operands("NDArray"), "def waitall() -> None: ..."]
+    body = ["", *_two_operands("NDArray"), _define("waitall", [], "None", "", mx.nd.waitall.__doc__)]
     taken = {name for name, _ in own} | set(PYTHON_NAMES) | {"waitall"}
     body += _functions(public, "NDArray", taken)
-    body += ["", *[f"{space}: Any" for space in SPACES if not registry_prefix(space)], _LATE]
+    body += ["", *[f"{space}: Any" for space in SPACES if not registry_prefix(space)]]
     return _page("\n".join(imports), body)
 
 
@@ -227,11 +246,8 @@ def _symbol_namespace(public: list[str]) -> str:
     imports += [f"from {source} import {name} as {name}" for name, source in own]
     taken = {name for name, _ in own} | set(PYTHON_NAMES)
     body = ["", *_two_operands("Symbol"), *_functions(public, "Symbol", taken)]
-    body += ["", *[f"{space}: Any" for space in SPACES if not registry_prefix(space)], _LATE]
+    body += ["", *[f"{space}: Any" for space in SPACES if not registry_prefix(space)]]
     return _page("\n".join(imports), body)
-
-
-_LATE = "\ndef __getattr__(name: str) -> Any: ...  # operators that users and other packages register"
 
 
 def _package() -> str:
@@ -267,14 +283,12 @@ _COMPILED = """\
     def asnumpy(self) -> np.ndarray: ...
     def item(self) -> Any: ...
     def asscalar(self) -> Any: ...
-    def attach_grad(self, grad_req: str = ..., stype: str | None = ...) -> None: ...
-    def backward(
-        self, out_grad: NDArray | None = ..., retain_graph: bool = ..., train_mode: bool = ...
-    ) -> None: ...
+    def attach_grad(self, grad_req: str = 'write', stype: str | None = None) -> None: ...
+    def backward(self, out_grad: NDArray | None = None, retain_graph: bool = False, train_mode: bool = True) -> None: ...
     def detach(self) -> NDArray: ...
     def reshape(self, *shape: Any, **kwargs: Any) -> NDArray: ...
     def transpose(self, *axes: Any, **kwargs: Any) -> NDArray: ...
-    def __array__(self, dtype: DTypeLike | None = ..., copy: bool | None = ...) -> np.ndarray: ...
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray: ...
     def __len__(self) -> int: ...
     def __bool__(self) -> bool: ...
     def __int__(self) -> int: ...
@@ -288,7 +302,7 @@ _COMPILED = """\
     def __neg__(self) -> NDArray: ...
     def __pos__(self) -> NDArray: ...
     def __abs__(self) -> NDArray: ...
-    def __round__(self, ndigits: int | None = ...) -> NDArray: ...
+    def __round__(self, ndigits: int | None = None) -> NDArray: ...
     def __divmod__(self, other: NDArray | ArrayLike) -> tuple[NDArray, NDArray]: ...
     def __rdivmod__(self, other: NDArray | ArrayLike) -> tuple[NDArray, NDArray]: ...
 """
@@ -320,7 +334,7 @@ def _array_class() -> str:
             methods_of.append(_method(name, value))
         elif not callable(value):
             lines += ["    @property", f"    def {name}(self) -> {_PROPERTIES.get(name, 'Any')}: ..."]
-    lines.append(_COMPILED.rstrip())
+    lines += [_documented(line, cls) for line in _COMPILED.splitlines()]
     operand = "other: NDArray | ArrayLike"
     for name in _BINARY:
         forms = (f"__{name}__", f"__r{name}__") + ((f"__i{name}__",) if hasattr(cls, f"__i{name}__") else ())
@@ -330,6 +344,16 @@ def _array_class() -> str:
         lines.append(_define(f"__{name}__", ["self", operand], "NDArray", "    ") + ignore)
     body = [*lines, *methods_of, _HIDDEN]
     return _page("from ..context import Context\n", body)
+
+
+def _documented(line: str, cls: type) -> str:
+    """Return a method of :data:`_COMPILED` with its docstring, which begins with what Cython writes for its signature."""
+    name = line.partition("(")[0].removeprefix("    def ")
+    _, _, doc = (getattr(cls, name).__doc__ or "").partition("\n")
+    if name.startswith("_") or not doc.strip():
+        return line
+    parameters, _, result = line[line.index("(") + 1 :].removesuffix(": ...").partition(") -> ")
+    return _define(name, [parameters], result, "    ", doc)
 
 
 def _fluent(name: str, value: str) -> list[str]:
@@ -368,11 +392,11 @@ def _method(name: str, function: Callable, indent: str = "    ") -> str:
     found = []
     for at, p in enumerate(inspect.signature(function).parameters.values()):
         star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
-        default = "" if p.default is p.empty else " = ..."
+        default = _default(p.default)
         if p.kind is p.KEYWORD_ONLY and not any(f.startswith("*") for f in found):
             found.append("*")
         is_self = at == 0 and bool(indent)
         annotation = "" if is_self else f": {p.annotation if isinstance(p.annotation, str) else 'Any'}"
         found.append(f"{star}{'self' if is_self else p.name}{annotation}{default}")
     result = inspect.signature(function).return_annotation
-    return _define(name, found, result if isinstance(result, str) else "Any", indent)
+    return _define(name, found, result if isinstance(result, str) else "Any", indent, function.__doc__)

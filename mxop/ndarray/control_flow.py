@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from numbers import Number
 from typing import Any
@@ -10,7 +11,7 @@ from .._core import core, tape
 from ..opdef import registry
 from ..opdef.operator import carrier
 from ..support import limits
-from ..support.errors import OpTypeError, OpValueError
+from ..support.errors import OpTypeError, OpValueError, all_end_at_caller
 from ..support.nested import ForEach, Form, WhileLoop, flatten, leaves, regroup
 
 Dense = core.Dense
@@ -182,3 +183,4 @@ def cond(pred: Any, then_func: Callable, else_func: Callable) -> Any:
 
 
 __all__ = ["cond", "foreach", "while_loop"]
+all_end_at_caller(sys.modules[__name__], __all__)

@@ -6,6 +6,7 @@ Every one takes ``ctx`` (the current context by default) and ``dtype`` (float32 
 from __future__ import annotations
 
 import operator
+import sys
 import warnings
 import weakref
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from .._core.views import plain_array, plain_filled, plain_range
 from ..context import Context, is_first
 from ..ops.create import range_length, spaced
 from ..support import dtypes
-from ..support.errors import OpTypeError, OpValueError, items, translated
+from ..support.errors import MXNetError, OpTypeError, OpValueError, all_end_at_caller, items, shorten, translated
 from ..support.shape_mode import numpy_shape
 from . import indexing, sparse
 from .blank import blank, device, filled, placed, shape_of
@@ -63,40 +64,48 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
      [3. 4.]]
     <NDArray 2x2 @cpu(0)>
     """
-    quick = plain_array(source_array, ctx, _FLOAT32 if dtype is None else dtypes.code_of(dtype))
-    if quick is not None:
-        return quick
-    place = device(ctx, "nd.array")
-    if isinstance(source_array, Dense):
-        code = source_array.dtype_code if dtype is None else dtypes.code_of(dtype)
-        made = blank(source_array.shape, code, place)
-        core.copy(source_array, made)
-        return made
-    if isinstance(source_array, sparse.BaseSparseNDArray) or hasattr(type(source_array), "tocsr"):
-        return sparse.array(source_array, ctx, dtype)
-    code = dtypes.code_of(dtype)
-    found = indexing.numeric(source_array, code, "nd.array")
-    if type(source_array) in (list, tuple):
-        quick = plain_array(found, ctx, code)
+    try:
+        quick = plain_array(source_array, ctx, _FLOAT32 if dtype is None else dtypes.code_of(dtype))
         if quick is not None:
             return quick
-    if place.is_gpu:
-        return placed(indexing.converted(found, code), place)
-    made = blank(found.shape, code, place)
-    with np.errstate(invalid="ignore", over="ignore"):
-        np.copyto(core.as_numpy(made), indexing.prepared(found, code), casting="unsafe")
-    return made
+        place = device(ctx, "nd.array")
+        if isinstance(source_array, Dense):
+            code = source_array.dtype_code if dtype is None else dtypes.code_of(dtype)
+            made = blank(source_array.shape, code, place)
+            core.copy(source_array, made)
+            return made
+        if isinstance(source_array, sparse.BaseSparseNDArray) or hasattr(type(source_array), "tocsr"):
+            return sparse.array(source_array, ctx, dtype)
+        code = dtypes.code_of(dtype)
+        found = indexing.numeric(source_array, code, "nd.array")
+        if type(source_array) in (list, tuple):
+            quick = plain_array(found, ctx, code)
+            if quick is not None:
+                return quick
+        if place.is_gpu:
+            return placed(indexing.converted(found, code), place)
+        made = blank(found.shape, code, place)
+        with np.errstate(invalid="ignore", over="ignore"):
+            np.copyto(core.as_numpy(made), indexing.prepared(found, code), casting="unsafe")
+        return made
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
 def empty(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None) -> Any:
     """Make an array whose elements are not set."""
-    if stype is None:
-        found = plain_filled(shape, None, ctx, dtype)
-        if found is not None:
-            return found
-    if stype not in (None, "default"):
-        return sparse.empty(stype, shape, ctx, dtype)
-    return blank(shape_of(shape, "nd.empty"), dtypes.code_of(dtype), device(ctx, "nd.empty"))
+    try:
+        if stype is None:
+            found = plain_filled(shape, None, ctx, dtype)
+            if found is not None:
+                return found
+        if stype not in (None, "default"):
+            return sparse.empty(stype, shape, ctx, dtype)
+        return blank(shape_of(shape, "nd.empty"), dtypes.code_of(dtype), device(ctx, "nd.empty"))
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
 def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str | None = None, **kwargs: Any) -> Any:
@@ -115,26 +124,36 @@ def zeros(shape: Any, ctx: Context | None = None, dtype: Any = None, stype: str 
     >>> mx.nd.zeros((2, 2)).asnumpy().tolist()
     [[0.0, 0.0], [0.0, 0.0]]
     """
-    if stype is None and not kwargs:
-        found = plain_filled(shape, 0.0, ctx, dtype)
-        if found is not None:
-            return found
-    if stype not in (None, "default"):
-        return sparse.zeros(stype, shape, ctx, dtype)
-    return _given_out(
-        filled(_size_given(shape, "nd.zeros"), dtypes.code_of(dtype), device(ctx, "nd.zeros"), 0), kwargs, "nd.zeros"
-    )
+    try:
+        if stype is None and not kwargs:
+            found = plain_filled(shape, 0.0, ctx, dtype)
+            if found is not None:
+                return found
+        if stype not in (None, "default"):
+            return sparse.zeros(stype, shape, ctx, dtype)
+        return _given_out(
+            filled(_size_given(shape, "nd.zeros"), dtypes.code_of(dtype), device(ctx, "nd.zeros"), 0),
+            kwargs,
+            "nd.zeros",
+        )
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
 def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
     """Make an array of ones; see :func:`zeros`."""
-    if not kwargs:
-        found = plain_filled(shape, 1.0, ctx, dtype)
-        if found is not None:
-            return found
-    return _given_out(
-        filled(_size_given(shape, "nd.ones"), dtypes.code_of(dtype), device(ctx, "nd.ones"), 1), kwargs, "nd.ones"
-    )
+    try:
+        if not kwargs:
+            found = plain_filled(shape, 1.0, ctx, dtype)
+            if found is not None:
+                return found
+        return _given_out(
+            filled(_size_given(shape, "nd.ones"), dtypes.code_of(dtype), device(ctx, "nd.ones"), 1), kwargs, "nd.ones"
+        )
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
 def full(
@@ -147,12 +166,16 @@ def full(
     >>> mx.nd.full((3,), 7, dtype="int32").asnumpy().tolist()
     [7, 7, 7]
     """
-    found = None if out is not None or val is None else plain_filled(shape, val, ctx, dtype)
-    if found is not None:
-        return found
-    made = blank(shape_of(shape, "nd.full"), dtypes.code_of(dtype), device(ctx, "nd.full"))
-    made[:] = val
-    return _given_out(made, {"out": out}, "nd.full")
+    try:
+        found = None if out is not None or val is None else plain_filled(shape, val, ctx, dtype)
+        if found is not None:
+            return found
+        made = blank(shape_of(shape, "nd.full"), dtypes.code_of(dtype), device(ctx, "nd.full"))
+        made[:] = val
+        return _given_out(made, {"out": out}, "nd.full")
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
 def _given_out(made: NDArray, kwargs: dict[str, Any], function: str) -> NDArray:
@@ -202,31 +225,35 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
     >>> mx.nd.arange(3, repeat=2).asnumpy().tolist()
     [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
     """
-    if is_first(ctx) and infer_range is None and dtype is np.float32 and type(repeat) is int and repeat == 1:
-        quick = plain_range(start, stop, int(step) if step == 1 else step)
-        if quick is not None:
-            return quick
-    if infer_range is not None:
-        warnings.warn("nd.arange: infer_range has no effect", DeprecationWarning, stacklevel=2)
-    if stop is None:
-        start, stop = 0, start
     try:
-        if step == 0:
-            raise OpValueError("nd.arange: step must not be 0")
-        if operator.index(repeat) < 1:
-            raise OpValueError(f"nd.arange: repeat={repeat} must be at least 1")
-        count = range_length("nd.arange", start, stop, step)
-    except OpValueError:
+        if is_first(ctx) and infer_range is None and dtype is np.float32 and type(repeat) is int and repeat == 1:
+            quick = plain_range(start, stop, int(step) if step == 1 else step)
+            if quick is not None:
+                return quick
+        if infer_range is not None:
+            warnings.warn("nd.arange: infer_range has no effect", DeprecationWarning, stacklevel=2)
+        if stop is None:
+            start, stop = 0, start
+        try:
+            if step == 0:
+                raise OpValueError("nd.arange: step must not be 0")
+            if operator.index(repeat) < 1:
+                raise OpValueError(f"nd.arange: repeat={repeat} must be at least 1")
+            count = range_length("nd.arange", start, stop, step)
+        except OpValueError:
+            raise
+        except (ValueError, OverflowError):
+            raise OpValueError(f"nd.arange: the range from {start} to {stop} has no finite length") from None
+        except TypeError:
+            given = f"start={start!r}, stop={stop!r}, step={step!r}, repeat={repeat!r}"
+            raise OpTypeError(f"nd.arange: {given} must be numbers") from None
+        with translated("nd.arange"):
+            code = dtypes.code_of(dtype)
+            values = spaced(np, count, start, step, code not in dtypes.FLOATS and code != dtypes.BOOL)
+            return placed(_contiguous(np.repeat(values, repeat), code, "nd.arange"), device(ctx, "nd.arange"))
+    except MXNetError as problem:
+        shorten(problem)
         raise
-    except (ValueError, OverflowError):
-        raise OpValueError(f"nd.arange: the range from {start} to {stop} has no finite length") from None
-    except TypeError:
-        given = f"start={start!r}, stop={stop!r}, step={step!r}, repeat={repeat!r}"
-        raise OpTypeError(f"nd.arange: {given} must be numbers") from None
-    with translated("nd.arange"):
-        code = dtypes.code_of(dtype)
-        values = spaced(np, count, start, step, code not in dtypes.FLOATS and code != dtypes.BOOL)
-        return placed(_contiguous(np.repeat(values, repeat), code, "nd.arange"), device(ctx, "nd.arange"))
 
 
 def _contiguous(values: np.ndarray, code: int, who: str) -> np.ndarray:
@@ -402,3 +429,6 @@ def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
     [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
     """
     return F._onehot_encode(indices, out, out=out)
+
+
+all_end_at_caller(sys.modules[__name__], {*__all__} - {"arange", "array", "empty", "full", "ones", "zeros"})

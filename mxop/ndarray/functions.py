@@ -12,26 +12,32 @@ from .._core import core
 from ..opdef import registry
 from ..opdef.operator import carrier
 from ..ops import binary
-from ..support.errors import OpTypeError
+from ..support.errors import MXNetError, OpTypeError, shorten
 
 __all__ = list(binary.PYTHON_NAMES)
 
 
 def _two(name: str, choice: binary.Choice):
     def function(lhs: Any, rhs: Any) -> Any:
-        left, right = isinstance(lhs, core.Dense), isinstance(rhs, core.Dense)
-        if left and right:
-            return core.op_function(registry.get(choice.arrays))(lhs, rhs)
-        if left and isinstance(rhs, Number):
-            return core.op_function(registry.get(choice.scalar))(lhs, scalar=rhs)
-        if right and isinstance(lhs, Number):
-            return core.op_function(registry.get(choice.rscalar))(rhs, scalar=lhs)
-        if isinstance(lhs, Number) and isinstance(rhs, Number):
-            return choice.numbers(lhs, rhs)
-        by_name = carrier((lhs, rhs))
-        if by_name is not None:
-            return by_name.__mxop_operator__(name, (lhs, rhs), {})
-        raise OpTypeError(f"nd.{name} takes NDArrays and numbers; got {type(lhs).__name__} and {type(rhs).__name__}")
+        try:
+            left, right = isinstance(lhs, core.Dense), isinstance(rhs, core.Dense)
+            if left and right:
+                return core.op_function(registry.get(choice.arrays))(lhs, rhs)
+            if left and isinstance(rhs, Number):
+                return core.op_function(registry.get(choice.scalar))(lhs, scalar=rhs)
+            if right and isinstance(lhs, Number):
+                return core.op_function(registry.get(choice.rscalar))(rhs, scalar=lhs)
+            if isinstance(lhs, Number) and isinstance(rhs, Number):
+                return choice.numbers(lhs, rhs)
+            by_name = carrier((lhs, rhs))
+            if by_name is not None:
+                return by_name.__mxop_operator__(name, (lhs, rhs), {})
+            raise OpTypeError(
+                f"nd.{name} takes NDArrays and numbers; got {type(lhs).__name__} and {type(rhs).__name__}"
+            )
+        except MXNetError as problem:
+            shorten(problem)
+            raise
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (

@@ -9,12 +9,13 @@ import contextlib
 import os
 import stat
 import struct
+import sys
 from typing import Any
 
 from .._core import core
 from ..context import Context, current_context
 from ..support import limits
-from ..support.errors import MXNetError, OpTypeError, OpValueError, shown
+from ..support.errors import MXNetError, OpTypeError, OpValueError, all_end_at_caller, shown
 from ..support.files import path_of, reading, reporting
 from . import creation
 from .sparse.arrays import BaseSparseNDArray, restored
@@ -200,3 +201,6 @@ def _check_dense(records: list, nbytes: int, max_bytes: int | None) -> None:
     needed = sum(8 * (r.shape[0] + 1) for r in records if r.stype == "csr" and not len(r.aux[0]))
     if needed and needed > (allowed := limits.dense_bytes(nbytes) if max_bytes is None else max_bytes):
         raise limits.too_dense(needed, allowed)
+
+
+all_end_at_caller(sys.modules[__name__], __all__)

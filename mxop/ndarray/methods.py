@@ -9,6 +9,7 @@ import math
 import operator
 import warnings
 from collections.abc import Sequence
+from types import FunctionType
 from typing import Any
 
 from .._core import core, tape, views
@@ -17,7 +18,7 @@ from ..opdef import fluent, registry
 from ..opdef.params import Bad, as_shape
 from ..ops.shape import reshaped_shape, reshaped_strides
 from ..support import dtypes, missing
-from ..support.errors import OpTypeError, OpValueError, translated
+from ..support.errors import MXNetError, OpTypeError, OpValueError, ends_at_caller, shorten, translated
 from ..support.handles import handle
 from . import creation, indexing, interop, sparse
 from .register import F
@@ -55,27 +56,31 @@ def copyto(self: NDArray, other: Any) -> NDArray:
     NDArray
         The array that was written.
     """
-    if isinstance(other, Context):
-        made = creation.blank(self.shape, self.dtype_code, other)
-    elif isinstance(other, Dense):
-        if other is self:
-            warnings.warn("copyto: the array is copied to itself", RuntimeWarning, stacklevel=2)
+    try:
+        if isinstance(other, Context):
+            made = creation.blank(self.shape, self.dtype_code, other)
+        elif isinstance(other, Dense):
+            if other is self:
+                warnings.warn("copyto: the array is copied to itself", RuntimeWarning, stacklevel=2)
+                return other
+            if other.shape != self.shape:
+                raise OpValueError(f"copyto: the target has shape {other.shape}, the source {self.shape}")
+            if tape.recording() and tape.known(other):
+                other[...] = self  # raises: what is recorded cannot be changed
+            core.touch(other, "copyto")
+            made = other
+        elif isinstance(other, sparse.BaseSparseNDArray):
+            other[:] = self
             return other
-        if other.shape != self.shape:
-            raise OpValueError(f"copyto: the target has shape {other.shape}, the source {self.shape}")
-        if tape.recording() and tape.known(other):
-            other[...] = self  # raises: what is recorded cannot be changed
-        core.touch(other, "copyto")
-        made = other
-    elif isinstance(other, sparse.BaseSparseNDArray):
-        other[:] = self
-        return other
-    else:
-        raise OpTypeError(f"copyto takes an NDArray or a context, got {type(other).__name__}")
-    core.copy(self, made)
-    if tape.recording() and tape.tracked(self):
-        tape.record_user(_Moved(self, made), [self], [made])
-    return made
+        else:
+            raise OpTypeError(f"copyto takes an NDArray or a context, got {type(other).__name__}")
+        core.copy(self, made)
+        if tape.recording() and tape.tracked(self):
+            tape.record_user(_Moved(self, made), [self], [made])
+        return made
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
 def as_in_context(self: NDArray, context: Context) -> NDArray:
@@ -88,11 +93,15 @@ def as_in_context(self: NDArray, context: Context) -> NDArray:
 
 def astype(self: NDArray, dtype: Any, copy: bool = True) -> NDArray:
     """Return the array in another element type; the array itself when it has that type and `copy` is False."""
-    code = dtypes.code_of(dtype)
-    if not copy and code == self.dtype_code:
-        return self
-    found = views.converted(self, code)
-    return F.Cast(self, dtype=code) if found is None else found
+    try:
+        code = dtypes.code_of(dtype)
+        if not copy and code == self.dtype_code:
+            return self
+        found = views.converted(self, code)
+        return F.Cast(self, dtype=code) if found is None else found
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
 def copy(self: NDArray) -> NDArray:
@@ -335,6 +344,7 @@ class _Absent:
     def __init__(self, name: str):
         self.name = name
 
+    @ends_at_caller
     def __get__(self, x: NDArray | None, owner: type | None = None) -> Any:
         raise missing.error(f"'NDArray' object has no attribute {self.name!r}", self.name, "NDArray")
 
@@ -352,6 +362,7 @@ def install() -> None:
     for name in ABSENT - set(fluent.NAMES):
         core.attach(name, _Absent(name))
     for name, function in TABLE.items():
-        core.attach(name, function)
+        plain = isinstance(function, FunctionType) and function not in (astype, copyto)
+        core.attach(name, ends_at_caller(function) if plain else function)
     core.hook(**HOOKS)
     core.count_as_arrays(sparse.BaseSparseNDArray)

@@ -11,6 +11,7 @@ from typing import Any
 from .._core import core, dispatch
 from ..opdef import registry
 from ..opdef.above import ask
+from ..support.errors import ends_at_caller
 from ..support.missing import names_shown
 from . import control_flow, sampling, sparse, updates
 
@@ -47,6 +48,7 @@ def registry_prefix(space: str) -> str:
 def _lookup(module: types.ModuleType, prefix: str):
     """Return a module-level ``__getattr__`` that finds hidden and late operators."""
 
+    @ends_at_caller
     def __getattr__(name: str) -> Any:
         if name in _LATER and module.__name__ == __package__:
             return import_module(f"{__package__}.{name}")

@@ -6,19 +6,19 @@ Gradients, devices and inference follow from the operators called.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any, Concatenate, overload
 
 from ..support import dtypes
-from ..support.errors import OpTypeError
+from ..support.errors import OpTypeError, ends_at_caller
 from . import dims, infer, two_way
 from .above import ask
-from .operator import Operator, defined
+from .operator import Operator, P, defined
 from .params import Attrs
 from .places import place
 from .rules import check_rule, with_common_options
 
 
-class Composite(Operator):
+class Composite(Operator[P]):
     """An operator made of calls of other operators.
 
     `F` in ``function(F, *inputs, **params)`` is a namespace of operators, such as ``mx.nd`` or ``mx.sym``.
@@ -120,9 +120,14 @@ class Composite(Operator):
 
 
 @overload
-def composite(function: Callable[..., Any], /, *, override: bool = ..., **options: Any) -> Composite: ...
+def composite(
+    function: Callable[Concatenate[Any, Any, Any, P], Any], /, **options: Any
+) -> Composite[Concatenate[Any, P]]: ...
 @overload
-def composite(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Composite]: ...
+def composite(function: Callable[Concatenate[Any, Any, P], Any], /, **options: Any) -> Composite[P]: ...
+@overload
+def composite(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Composite[...]]: ...
+@ends_at_caller
 def composite(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
     """Make an operator of a function that calls other operators.
 
@@ -150,6 +155,7 @@ def composite(function: Callable | None = None, /, *, override: bool = False, **
     13.0
     """
 
+    @ends_at_caller
     def make(function: Callable) -> Composite:
         return defined(Composite, function, override=override, options=options)
 

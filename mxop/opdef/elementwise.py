@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, Concatenate, overload
 
 from ..formula import TABLE, Backward, Expr, NeedsValue, TraceError, backward, const, input_, keys_of, param, walk
 from ..formula.expr import as_expr
 from ..support import dtypes
-from ..support.errors import OpTypeError, OpValueError, shown, translated
+from ..support.errors import OpTypeError, OpValueError, ends_at_caller, shown, translated
 from ..support.memo import keep
 from ..support.shape_mode import numpy_shape
 from . import infer, registry, two_way
 from .above import ask
-from .operator import Operator, defined
+from .operator import Operator, P, defined
 from .params import IS_TRAIN, Attrs, Spec
 from .places import place
 from .rules import check_rule, type_codes, with_common_options
@@ -64,7 +64,7 @@ class Formula:
 MOST_FORMULAS = 1024  # cached for each operator
 
 
-class Elementwise(Operator):
+class Elementwise(Operator[P]):
     """An operator made of a scalar formula.
 
     Parameters
@@ -532,9 +532,14 @@ class BackwardOperator(Elementwise):
 
 
 @overload
-def elementwise(function: Callable[..., Any], /, *, override: bool = ..., **options: Any) -> Elementwise: ...
+def elementwise(
+    function: Callable[Concatenate[Any, Any, P], Any], /, **options: Any
+) -> Elementwise[Concatenate[Any, P]]: ...
 @overload
-def elementwise(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Elementwise]: ...
+def elementwise(function: Callable[Concatenate[Any, P], Any], /, **options: Any) -> Elementwise[P]: ...
+@overload
+def elementwise(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Elementwise[...]]: ...
+@ends_at_caller
 def elementwise(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
     """Make an operator of a function of scalars.
 
@@ -577,6 +582,7 @@ def elementwise(function: Callable | None = None, /, *, override: bool = False, 
     [2.0, 9.0]
     """
 
+    @ends_at_caller
     def make(function: Callable) -> Elementwise:
         return defined(Elementwise, function, override=override, options=options)
 

@@ -39,12 +39,12 @@ device.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, overload
+from typing import Any, Concatenate, NamedTuple, overload
 
 from ..support import dtypes
-from ..support.errors import OpTypeError, shown, translated
+from ..support.errors import OpTypeError, ends_at_caller, shown, translated
 from . import compiled, infer, two_way
-from .operator import Operator, defined
+from .operator import Operator, P, defined
 from .params import Attrs
 from .parts import Part, contiguous_strides, within
 from .places import place
@@ -90,7 +90,7 @@ class _Written(tuple):
                           f"outputs[{k}][...] = value")  # fmt: skip
 
 
-class Kernel(Operator):
+class Kernel(Operator[P]):
     """An operator with hand-written implementations.
 
     Attributes
@@ -331,9 +331,12 @@ class Kernel(Operator):
 
 
 @overload
-def kernel(function: Callable[..., Any], /, *, override: bool = ..., **options: Any) -> Kernel: ...
+def kernel(function: Callable[Concatenate[Any, Any, P], Any], /, **options: Any) -> Kernel[Concatenate[Any, P]]: ...
 @overload
-def kernel(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Kernel]: ...
+def kernel(function: Callable[Concatenate[Any, P], Any], /, **options: Any) -> Kernel[P]: ...
+@overload
+def kernel(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Kernel[...]]: ...
+@ends_at_caller
 def kernel(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
     """Make an operator from decorated functions.
 
@@ -379,6 +382,7 @@ def kernel(function: Callable | None = None, /, *, override: bool = False, **opt
     [[1.0, 2.0, 3.0]]
     """
 
+    @ends_at_caller
     def make(function: Callable) -> Kernel:
         return defined(Kernel, function, override=override, options=options)
 

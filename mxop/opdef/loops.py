@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, overload
 
 from ..support import dtypes
+from ..support.errors import ends_at_caller
 from . import infer, registry
 from .above import ask
 from .kernel import Kernel, Way
@@ -93,6 +94,7 @@ class Loops(Kernel):
 def loops(function: Callable[..., Any], /, *, override: bool = ..., **options: Any) -> Loops: ...
 @overload
 def loops(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Loops]: ...
+@ends_at_caller
 def loops(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
     """Make an operator of a function with loops, which is compiled for each combination of types.
 
@@ -130,6 +132,7 @@ def loops(function: Callable | None = None, /, *, override: bool = False, **opti
     [2.0, 4.0, 12.0]
     """
 
+    @ends_at_caller
     def make(function: Callable) -> Loops:
         op = Loops(function, **options)
         registry.register(op, override=override)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from types import FunctionType
-from typing import Any, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from ..support import dtypes
-from ..support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, shown, translated
+from ..support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, shorten, shown, translated
 from ..support.limits import check_outputs
 from ..support.memo import keep
 from . import infer, registry
@@ -24,6 +24,7 @@ MOST_RULES = 256  # cached calls of `rule_reads` for each operator
 _types_of: dict[tuple, list[int]] = {}  # types of outputs, by operator, parameters and types of inputs
 
 T = TypeVar("T")
+P = ParamSpec("P")  # what a function takes after its first input, so that type checkers know an operator's parameters
 RuleReads = tuple[frozenset[int], frozenset[int]]
 _PARTS = ("shape", "dtype", "infer", "size", "both", "cpu", "gpu", "rearrange", "view")
 ASKS = "asks for shapes"  # instead of the arrays that a gradient rule reads
@@ -95,7 +96,7 @@ Kind = TypeVar("Kind", bound="Operator")
 def defined(cls: type[Kind], function: Any, *args: Any, override: bool, options: Mapping[str, Any]) -> Kind:
     """Make an operator of an author's function, check it, and register it."""
     if "inplace" in options:
-        warnings.warn("inplace= says nothing any more: what may share memory is found out", FutureWarning, stacklevel=3)
+        warnings.warn("inplace= says nothing any more: what may share memory is found out", FutureWarning, stacklevel=4)
         options = {name: value for name, value in options.items() if name != "inplace"}
     ours = (getattr(function, "__module__", None) or "").startswith("mxop.")
     if not ours:
@@ -132,7 +133,7 @@ class _Documentation:
         return docs.documentation(op)
 
 
-class Operator:
+class Operator(Generic[P]):
     """An entry of the registry; callable on arrays, on symbols and (if it is a formula) inside other formulas.
 
     Attributes
@@ -196,6 +197,7 @@ class Operator:
         self.aliases = tuple(aliases)
         # code that runs in a namespace without a name belongs to no module
         self.module: str = module or self.function.__module__ or "<unnamed>"
+        self.__module__ = self.module
         self.variadic = False
         self.arguments = tuple(arguments or ())
         if arguments is None:
@@ -243,14 +245,20 @@ class Operator:
                               "new values of states last")  # fmt: skip
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         cls.__doc__ = _Documentation(cls.__doc__)  # type: ignore[assignment]
 
     def __getattr__(self, name: str) -> Any:
-        """Raise for a missing attribute, with a hint if it is a part of another kind; make ``__signature__``."""
+        """Return what ``inspect`` asks a function; raise for other names, with a hint if it is a part of another kind."""
         if name == "__signature__":
             from . import docs
 
             return docs.signature(self)
+        function = self.__dict__.get("__wrapped__", self.__dict__.get("function"))
+        if name in ("__name__", "__qualname__"):
+            return getattr(function, name, self.__dict__.get("name"))
+        if name == "__wrapped__" and function is not None:
+            return function
         if name in _PARTS:
             raise OpLookupError(f"operator {self.name}{callers_line()}: it is made by @{self.kind}, which has no part "
                                 f"@{self.name}.{name}; a @kernel has")  # fmt: skip
@@ -259,15 +267,27 @@ class Operator:
         raise AttributeError(told + closest(name, known))
 
     def __repr__(self) -> str:
-        return f"<{self.kind} operator {self.name}({', '.join(self.arguments)})>"
+        shown = [str(p) for p in self.__signature__.parameters.values() if p.name not in ("out", "name")]
+        return f"<{self.kind} operator {self.name}({', '.join(shown)})>"
+
+    def __get__(self, instance: Any, owner: type) -> Operator:
+        return self  # what can be bound is documented as a function, by pydoc among others
 
     @overload
-    def __call__(self, first: T, /, *args: Any, **kwargs: Any) -> T: ...
+    def __call__(self, first: T, /, *args: P.args, **kwargs: P.kwargs) -> T: ...
+    @overload
+    def __call__(self, first: T, /, *args: Any, out: Any, **kwargs: Any) -> T: ...
+    @overload
+    def __call__(self, first: T, /, *args: Any, name: str | None, **kwargs: Any) -> T: ...
     @overload
     def __call__(self, **kwargs: Any) -> Any: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the operator to arrays, as its function in ``mx.nd`` does, or to symbols, as that in ``mx.sym``."""
-        return self._applied(args, kwargs)
+        try:
+            return self._applied(args, kwargs)
+        except MXNetError as problem:
+            shorten(problem)
+            raise
 
     def _applied(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         return ask("call_operator")(self, args, kwargs)

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..formula import input_, leaves, param
 from ..support import dtypes
-from ..support.errors import OpTypeError, UnknownShapeError
+from ..support.errors import OpTypeError, UnknownShapeError, ends_at_caller
 from . import infer
 from .combine import COUNT, OWN, Part, Reduction, checked_parts, own_params
 from .composite import Composite
@@ -47,7 +47,8 @@ class ComposedReduction(Composite):
         code = function.__code__
         inputs = code.co_varnames[: code.co_argcount]
         super().__init__(self._compose, arguments=("F", *inputs), extra_params=own_params(exclude), **options)
-        self.element, self.final = function, final
+        self.element = self.__wrapped__ = function
+        self.final = final
         self.combine = combine if isinstance(combine, tuple) else (combine,)
         self.broadcast = broadcast
         self._reductions = {"exclude": exclude, "wide": wide, "empty": empty}
@@ -176,6 +177,7 @@ def _element(data: Any, **params: Any) -> Any:
     return data
 
 
+@ends_at_caller
 def reduction(
     combine: str | Callable[..., str] | tuple, *, override: bool = False, **options: Any
 ) -> Callable[[Callable[..., Any]], Operator]:
@@ -234,6 +236,7 @@ def reduction(
             raise OpTypeError(f"operator {c.__name__}{place(c)}: a reduction says how elements are combined: write "
                               "@reduction('add') in place of @reduction")  # fmt: skip
 
+    @ends_at_caller
     def make(function: Callable) -> Operator:
         code = getattr(function, "__code__", None)
         if len(combines) > 1 or (code is not None and code.co_argcount > 1):

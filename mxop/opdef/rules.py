@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from inspect import cleandoc
 from keyword import iskeyword
-from typing import Any
+from typing import Any, Generic
 
 from ..support import dtypes
 from ..support.errors import OpLookupError, OpTypeError, closest, shown
@@ -63,7 +63,7 @@ def check_options(cls: type, function: Any, options: Mapping[str, Any]) -> None:
     """Raise for options that a kind of operator does not have, or invalid values."""
     who = options.get("name") or getattr(function, "__name__", "")
     known: set[str] = set()
-    for base in cls.__mro__[:-1]:
+    for base in cls.__mro__[: cls.__mro__.index(Generic)]:
         code = base.__init__.__code__
         known.update(code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount])
     known -= {"function", "combine", "arguments", *_OURS, *NOT_OF.get(cls.kind, ())}  # type: ignore[attr-defined]

@@ -49,7 +49,7 @@ def called(name: str, function: Callable, /, *args: Any, **params: Any) -> Any:
         raise
     except TraceError as problem:
         trace = problem.__traceback__
-        line = users_line(trace) or users_line(trace, ("mxop.formula", "mxop.opdef"))  # or a line of our own operators
+        line = users_line(trace) or users_line(trace, "mxop.formula.", "mxop.opdef.")  # or a line of our own operators
         problem.args = (f"operator {name}{line and ', ' + line}: {problem}",)
         raise
     except translated.KINDS as problem:

@@ -6,6 +6,12 @@
 
 from __future__ import annotations
 
+import functools
+import os
+from collections.abc import Callable, Iterable
+from types import FunctionType, TracebackType
+from typing import Any, TypeVar
+
 __name__ = "mxop.errors"  # what tracebacks say, and pickles
 
 
@@ -217,26 +223,94 @@ def fitting(problem: Exception, text: str) -> MXNetError:
     return next((ours for kind, ours in kinds.items() if isinstance(problem, kind)), MXNetError)(text)
 
 
-def users_line(trace: object, others: tuple[str, ...] = ("mxop", "numpy", "cupy", "scipy")) -> str:
-    """Return ``path:line, in `text` `` of the code of a user that an error comes out of; "" where none is on its way.
+_LIBRARY = os.path.dirname(os.__file__) + os.sep  # Python's own modules
+
+
+def users_frames(trace: TracebackType | None, ours: tuple[str, ...] = ("mxop.",), alone: bool = False) -> list:
+    """Return the entries of a traceback without those of mxop, and of Python, NumPy, CuPy and SciPy where mxop called them.
 
     Parameters
     ----------
     trace : traceback or None
-    others : tuple of str
-        Packages whose code is no user's.
+    ours : tuple of str
+        How names of modules of mxop begin.
+    alone : bool
+        Leave out those of Python, NumPy, CuPy and SciPy that others called, too.
     """
+    found, inside = [], False
+    while trace is not None:
+        name, path = f"{trace.tb_frame.f_globals.get('__name__')}.", trace.tb_frame.f_code.co_filename
+        library = name.startswith(("numpy.", "cupy.", "scipy.")) or (
+            path.startswith(("<frozen", _LIBRARY)) and "site-packages" not in path
+        )
+        inside = name.startswith(ours) or ((inside or alone) and library)
+        if not inside:
+            found.append(trace)
+        trace = trace.tb_next
+    return found
+
+
+def users_line(trace: TracebackType | None, *ours: str) -> str:
+    """Return ``path:line, in `text` `` of the code of a user that an error comes out of; "" if there is none."""
     import linecache
 
-    found = ""
-    while trace is not None:
-        frame, line = trace.tb_frame, trace.tb_lineno  # type: ignore[attr-defined]
-        if not f"{frame.f_globals.get('__name__')}.".startswith(tuple([f"{other}." for other in others])):
-            path = frame.f_code.co_filename
-            text = linecache.getline(path, line, frame.f_globals).strip()
-            found = f"{path}:{line}" + (f", in `{text}`" if text else "")
-        trace = trace.tb_next  # type: ignore[attr-defined]
-    return found
+    entries = users_frames(trace, ours or ("mxop.",), alone=True)
+    if not entries:
+        return ""
+    frame, line = entries[-1].tb_frame, entries[-1].tb_lineno
+    text = linecache.getline(frame.f_code.co_filename, line, frame.f_globals).strip()
+    return f"{frame.f_code.co_filename}:{line}" + (f", in `{text}`" if text else "")
+
+
+def shorten(problem: BaseException | None) -> None:
+    """Drop mxop's own frames from the tracebacks of an error and its causes, unless ``MXOP_FULL_TRACEBACK`` is set.
+
+    A function that people call does so before it raises the error again, so the traceback ends at their line: a bare ``raise``
+    adds no frame.
+    """
+    for _ in range(0 if _FULL else 9):  # the longest chain of causes
+        if problem is None:
+            break
+        following = None
+        for entry in reversed(users_frames(problem.__traceback__)):
+            entry.tb_next, following = following, entry
+        problem.__traceback__ = following
+        problem = problem.__cause__ or problem.__context__
+
+
+_FULL = os.environ.get("MXOP_FULL_TRACEBACK", "0") not in ("", "0")
+in_compiled_code = None if _FULL else shorten  # mxop_traceback.h
+try:
+    raise MXNetError
+except MXNetError as _problem:
+    nowhere = _problem.__traceback__
+
+
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+def ends_at_caller(function: Call) -> Call:
+    """Decorate a function that people call: the traceback of an MXNetError ends at the line of the call.
+
+    Functions that take less than a microsecond have the handler in their own body, where it costs nothing.
+    """
+
+    @functools.wraps(function)
+    def call(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except MXNetError as problem:
+            shorten(problem)
+            raise
+
+    return call  # type: ignore[return-value]
+
+
+def all_end_at_caller(owner: Any, names: Iterable[str] = ()) -> None:
+    """Decorate functions of a module or class; those that are public or special by default."""
+    for name in names or [n for n in vars(owner) if n.startswith("_") == n.startswith("__")]:
+        if isinstance(vars(owner)[name], FunctionType):
+            setattr(owner, name, ends_at_caller(vars(owner)[name]))
 
 
 class translated:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import mxnet_names
-from .errors import NotYetError, NotYetImportError, OpLookupError, closest, nearest
+from .errors import NotYetError, NotYetImportError, OpLookupError, closest, ends_at_caller, nearest
 from .moved import Moved, public
 
 #: Names of :mod:`mxop.base` that MXNet's modules have, too, as they import them; programs import them from anywhere.
@@ -114,6 +114,7 @@ def hooks(namespace: dict[str, Any], names: Sequence[str]) -> tuple[Callable[[st
 
     namespace.setdefault("__path__", [])  # so that ``from mxop.util import use_np`` comes to the finder below
 
+    @ends_at_caller
     def __getattr__(name: str) -> Any:
         if name in KINDS:
             return KINDS[name]

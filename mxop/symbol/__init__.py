@@ -11,6 +11,7 @@ from typing import Any
 
 from ..opdef.registry import PREFIXES
 from ..ops.binary import PYTHON_NAMES
+from ..support.errors import ends_at_caller
 from ..support.missing import names_shown
 from . import register
 from .creation import arange, eye, full, histogram, linspace, ones, split_v2, zeros
@@ -24,6 +25,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@ends_at_caller
 def __getattr__(name: str) -> Any:
     found = register.python_function(name) if not name.startswith("_") else None
     return found if found is not None else register.lookup(name, ("",), __name__)

@@ -33,7 +33,7 @@ def bind(symbol: Any, ctx: Any, args: Any, args_grad: Any, grad_req: Any, aux_st
     grads = _arrays("args_grad", args_grad, names, required=False)
     aux = _arrays("aux_states", aux_states, state_names, required=True)
     _check_devices(ctx, {**dict(zip(names, arrays, strict=True)), **dict(zip(state_names, aux, strict=True))})
-    return _executor(symbol, ctx, arrays, grads, requests(grad_req, names, 5), aux, passes)
+    return _executor(symbol, ctx, arrays, grads, requests(grad_req, names, 6), aux, passes)
 
 
 def _one_of_each_name(symbol: Any) -> Any:
@@ -106,7 +106,7 @@ def _arrays_for(
     )  # fmt: skip
 
 
-def _of_variables(what: str, given: Mapping[str, Any], names: Sequence[str], frames: int = 6) -> dict[str, Any]:
+def _of_variables(what: str, given: Mapping[str, Any], names: Sequence[str], frames: int = 7) -> dict[str, Any]:
     """Return what is given for variables.
 
     MXNet leaves other names out, and programs need it: they say the shape of a label also of graphs without a loss.
@@ -119,7 +119,7 @@ def _of_variables(what: str, given: Mapping[str, Any], names: Sequence[str], fra
     return {name: value for name, value in given.items() if name in names}
 
 
-def requests(grad_req: Any, names: list[str], frames: int = 6) -> list[str]:
+def requests(grad_req: Any, names: list[str], frames: int = 7) -> list[str]:
     """Return the request of each argument, from one for all, a list, or a dict (others: null); `frames` is for warnings."""
     if isinstance(grad_req, str):
         found = [grad_req] * len(names)

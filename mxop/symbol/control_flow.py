@@ -5,6 +5,7 @@ What the function makes is told by the attribute ``__subgraph_name__``, as MXNet
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
@@ -13,7 +14,7 @@ from ..graph import captured
 from ..graph.ir import Entry, Node, variable
 from ..support import attribute
 from ..support.attribute import AttrScope
-from ..support.errors import OpTypeError
+from ..support.errors import OpTypeError, all_end_at_caller
 from .compose import make_node
 from .symbol import Symbol
 
@@ -147,3 +148,4 @@ def cond(pred: Any, then_func: Callable, else_func: Callable, name: str = "cond"
 
 
 __all__ = ["cond", "foreach", "while_loop"]
+all_end_at_caller(sys.modules[__name__], __all__)

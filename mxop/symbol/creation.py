@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from ..opdef import registry
-from ..support.errors import translated
+from ..support.errors import all_end_at_caller, translated
 from .symbol import Symbol, create
 
 
@@ -84,3 +85,8 @@ def histogram(a: Symbol, bins: int | Symbol = 10, range: Any = None, name: str |
 def eye(N: int, M: int = 0, k: int = 0, dtype: Any = None, name: str | None = None, **kwargs: Any) -> Symbol:
     """Return ones on a diagonal."""
     return _make("_eye", name, None, N=N, M=M, k=k, dtype=dtype or "float32", **kwargs)
+
+
+all_end_at_caller(
+    sys.modules[__name__], ["arange", "eye", "full", "histogram", "linspace", "ones", "split_v2", "zeros"]
+)

@@ -106,6 +106,6 @@ def _results(graph: Graph, solver: Solver, known: Callable, form: Callable, part
         missing = [n.name for n, value in zip(arguments, args, strict=True) if not known(value)]
         if what == "shape":
             warnings.warn(f"Cannot decide {what} for the following arguments; consider providing them as input: "
-                          f"{', '.join(missing) or 'none, but outputs are unknown'}", stacklevel=4)  # fmt: skip
+                          f"{', '.join(missing) or 'none, but outputs are unknown'}", stacklevel=5)  # fmt: skip
         return None, None, None
     return form(args), form(outs), form(aux)

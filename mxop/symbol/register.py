@@ -17,6 +17,7 @@ from ..ndarray import sampling
 from ..opdef import Operator, fluent, registry
 from ..opdef.above import provide
 from ..opdef.docs import documentation
+from ..support.errors import MXNetError, ends_at_caller, shorten
 from ..support.missing import error, names_shown
 from . import control_flow
 from .symbol import Symbol, create, invoke
@@ -40,7 +41,11 @@ def function_for(registered: str, op: Operator, name: str) -> Callable:
     hint = name.lower()
 
     def function(*args: Any, **kwargs: Any) -> Symbol:
-        return invoke(op, hint, *args, **kwargs)
+        try:
+            return invoke(op, hint, *args, **kwargs)
+        except MXNetError as problem:
+            shorten(problem)
+            raise
 
     function.__name__ = name
     function.__qualname__ = name
@@ -140,7 +145,7 @@ def python_function(name: str) -> Callable | None:
             label, attr = options.pop("name", None), options.pop("attr", None)
             return create(registry.get(op_name), hint, inputs, options, label, attr)
 
-        found = by_kind(choice, choice.symbols, call, Symbol)
+        found = ends_at_caller(by_kind(choice, choice.symbols, call, Symbol))
         found.__name__ = found.__qualname__ = name
         found.__doc__ = f"``{name}`` of two symbols, or of a symbol and a number."
         if name in _NAMED:
@@ -157,6 +162,7 @@ class Namespace(types.ModuleType):
         self.__dict__["_prefixes"] = prefixes
         self.__path__: list[str] = []  # so that the import system asks about a name that is not there
 
+    @ends_at_caller
     def __getattr__(self, name: str) -> Any:
         return lookup(name, self.__dict__["_prefixes"], self.__name__)
 

@@ -31,7 +31,9 @@ from ..support.errors import (
     OpLookupError,
     OpTypeError,
     OpValueError,
+    all_end_at_caller,
     closest,
+    ends_at_caller,
     items,
     shown,
     translated,
@@ -540,7 +542,7 @@ def _storage_type(name: str, stype: str) -> int:
     return _STORAGE[stype]
 
 
-Variable = var
+var = Variable = ends_at_caller(var)
 
 
 def _only_arrays(name: str, alias: str | None = None) -> Any:
@@ -557,6 +559,11 @@ for _name, _alias in (("__iadd__", "+="), ("__isub__", "-="), ("__imul__", "*=")
     setattr(Symbol, _name, _only_arrays(_name, _alias))  # an array is changed in place, and so are its other names
 
 
+for _class in (Arithmetic, Symbol):
+    all_end_at_caller(_class)
+
+
+@ends_at_caller
 def Group(symbols: Sequence[Symbol]) -> Symbol:
     """Return a symbol with the outputs of several.
 
@@ -571,6 +578,7 @@ def Group(symbols: Sequence[Symbol]) -> Symbol:
     return Symbol([e for s in found for e in s._entries])
 
 
+@ends_at_caller
 def load_json(json_str: str, allow_missing: bool = False) -> Symbol:
     """Return the symbol that a JSON text describes; files of every MXNet 1.x (and older) are read.
 
@@ -594,6 +602,7 @@ def load_json(json_str: str, allow_missing: bool = False) -> Symbol:
 fromjson = load_json
 
 
+@ends_at_caller
 def load(fname: str, allow_missing: bool = False) -> Symbol:
     """Return the symbol in a JSON file; see :func:`load_json`."""
     fname = path_of(fname, "sym.load")

@@ -1,0 +1,166 @@
+"""Tracebacks of errors end at the user's line; MXOP_FULL_TRACEBACK=1 shows the frames of mxop."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import traceback
+
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop.op import F, composite, elementwise
+
+HERE = os.path.basename(__file__)
+
+
+@pytest.fixture(autouse=True)
+def own_operators(fresh_names):
+    """Operators of the calls below."""
+
+    @elementwise
+    def tb_swish(data, *, beta: float = 1.0):
+        return data * F.sigmoid(beta * data)
+
+    @composite
+    def tb_wrong(F, data):
+        return F.dot(data, data, no_such=1)
+
+    yield
+    for name in ("tb_swish", "tb_wrong"):
+        mx.op.unregister(name)
+
+
+def bound():
+    x = mx.sym.Variable("x")
+    return (x + 1).simple_bind(mx.cpu(), x=(2, 3))
+
+
+def two():
+    return mx.sym.Variable("x") + mx.sym.Variable("y")
+
+
+A, B = np.ones((2, 3), "f"), np.ones(4, "f")
+CALLS = {
+    "operator": lambda a, b: a + b,
+    "reflected": lambda a, b: np.ones(4, "f") - a,
+    "in place": lambda a, b: a.__iadd__(b),
+    "comparison": lambda a, b: a < b,
+    "function": lambda a, b: mx.nd.broadcast_add(a, b),
+    "kernel": lambda a, b: mx.nd.dot(a, b),
+    "reduction": lambda a, b: mx.nd.sum(a, axis=7),
+    "parameter": lambda a, b: mx.nd.sum(a, dim=1),
+    "namespace": lambda a, b: mx.nd.linalg.gemm2(a, b),
+    "choice": lambda a, b: mx.nd.maximum(a, "x"),
+    "method": lambda a, b: a.sum(axis=7),
+    "written method": lambda a, b: a.reshape((5, 5)),
+    "index": lambda a, b: a[5],
+    "assignment": lambda a, b: a.__setitem__(0, b),
+    "number": lambda a, b: float(a),
+    "creation": lambda a, b: mx.nd.array([[1], [2, 3]]),
+    "zeros": lambda a, b: mx.nd.zeros((2, -3)),
+    "empty": lambda a, b: mx.nd.empty("x"),
+    "arange": lambda a, b: mx.nd.arange("x"),
+    "file": lambda a, b: mx.nd.load("no/such/file"),
+    "NumPy": lambda a, b: np.add(a, b),
+    "missing": lambda a, b: mx.nd.nosuch,
+    "missing in mxop": lambda a, b: mx.nosuch,
+    "missing method": lambda a, b: mx.sym.Variable("x").nosuch,
+    "missing in symbols": lambda a, b: mx.sym.nosuch,
+    "own operator": lambda a, b: mx.nd.tb_swish(a, bta=2),
+    "own object": lambda a, b: mx.op.get("tb_swish")(a, bta=2),
+    "symbol": lambda a, b: mx.sym.sum(mx.sym.Variable("x"), dim=1),
+    "symbol's operator": lambda a, b: mx.sym.Variable("x") + "y",
+    "symbol's method": lambda a, b: mx.sym.Variable("x").sum(dim=1),
+    "creation of a symbol": lambda a, b: mx.sym.Variable(3),
+    "inference": lambda a, b: two().infer_shape(x=(2, 3), y=(4,)),
+    "bind": lambda a, b: two().simple_bind(mx.cpu(), x=(2, 3), y=(4,)),
+    "bind to arrays": lambda a, b: two().bind(mx.cpu(), {"x": a, "y": b}),
+    "eval": lambda a, b: two().eval(x=a, y=b),
+    "forward": lambda a, b: bound().forward(x=b),
+    "forward's name": lambda a, b: bound().forward(z=a),
+    "backward of an executor": lambda a, b: bound().backward(b),
+    "executor's reshape": lambda a, b: bound().reshape(x=(9, 9)),
+    "backward": lambda a, b: a.backward(),
+    "gradient": lambda a, b: mx.autograd.grad(a, b),
+    "control flow": lambda a, b: mx.nd.contrib.foreach(lambda x, s: (x, s), 1, 2),
+    "definition": lambda a, b: elementwise(3),
+    "definition with options": lambda a, b: elementwise(num_outputs=0)(lambda x: x),
+}
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_errors_end_at_the_users_line(what):
+    with pytest.raises(mx.MXNetError) as caught:
+        CALLS[what](mx.nd.array(A), mx.nd.array(B))
+    entries = traceback.extract_tb(caught.value.__traceback__)
+    assert [os.path.basename(e.filename) for e in entries] == [HERE] * 2, entries
+    assert entries[-1].name == "<lambda>"
+
+
+def test_own_code_stays_in_the_traceback():
+    """The line of a composite that called wrongly is the user's, too."""
+    with pytest.raises(mx.MXNetError) as caught:
+        mx.nd.tb_wrong(mx.nd.array(A))
+    entries = traceback.extract_tb(caught.value.__traceback__)
+    assert {os.path.basename(e.filename) for e in entries} == {HERE}
+    assert "no_such=1" in entries[-1].line
+    assert caught.value.__notes__
+
+
+def test_causes_are_shortened_and_kept():
+    with pytest.raises(mx.MXNetError) as caught:
+        mx.nd.full((2,), "many")
+    cause = caught.value.__cause__ or caught.value.__context__
+    assert cause is None or all("mxop" not in e.filename for e in traceback.extract_tb(cause.__traceback__))
+    assert isinstance(caught.value, (TypeError, ValueError))
+
+
+def test_other_errors_keep_the_way_but_no_frames_that_are_not_on_disk():
+    with pytest.raises(TypeError) as caught:
+        mx.nd.array(A).attach_grad("write", None, 3, 4)
+    assert all(os.path.exists(e.filename) for e in traceback.extract_tb(caught.value.__traceback__))
+
+
+PROGRAM = """
+import mxop as mx
+a, b = mx.nd.ones((2, 3)), mx.nd.ones(4)
+a + b
+"""
+
+
+def _shown(tmp_path, **settings):
+    path = tmp_path / "program.py"
+    path.write_text(textwrap.dedent(PROGRAM), encoding="utf-8")
+    environment = {k: v for k, v in os.environ.items() if k != "MXOP_FULL_TRACEBACK"} | settings
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, env=environment, timeout=120)
+    assert done.returncode == 1
+    return done.stderr
+
+
+def test_a_wrong_sum_prints_few_lines(tmp_path):
+    text = _shown(tmp_path)
+    assert len(text.splitlines()) <= 8
+    assert "a + b" in text and "do not broadcast" in text
+
+
+def test_full_tracebacks(tmp_path):
+    text = _shown(tmp_path, MXOP_FULL_TRACEBACK="1")
+    assert "core.pyx" in text and "infer.py" in text
+
+
+def test_few_lines_in_ipython():
+    pytest.importorskip("IPython")
+    code = textwrap.dedent(
+        """
+        from IPython.core.interactiveshell import InteractiveShell
+        shell = InteractiveShell.instance(colors="NoColor")
+        shell.run_cell("import mxop as mx; a, b = mx.nd.ones((2, 3)), mx.nd.ones(4)")
+        shell.run_cell("a + b")
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert "do not broadcast" in done.stdout
+    assert len(done.stdout.splitlines()) <= 20
+    assert ".pyx" not in done.stdout and "Could not get source" not in done.stdout
