@@ -73,6 +73,8 @@ def copyto(self: NDArray, other: Any) -> NDArray:
     else:
         raise OpTypeError(f"copyto takes an NDArray or a context, got {type(other).__name__}")
     core.copy(self, made)
+    if made is not other:
+        made._is_mask = self._is_mask
     if tape.recording() and tape.tracked(self):
         tape.record_user(_Moved(self, made), [self], [made])
     return made
