@@ -151,10 +151,18 @@ cdef object unsupported(int at, object other):
     return NotImplemented
 
 
+cdef tuple promoted(Array a, Array b):
+    """Return operands of two types in one, where there is one for both."""
+    found = dtypes.promoted(a.dtype, b.dtype)
+    return (a, b) if found is None else tuple([x if x.dtype == found else function_of(_op("Cast"))(x, dtype=found) for x in (a, b)])
+
+
 cdef object binary(int at, object a, object b, object out):
     """Apply an arithmetic operator; `a` is an NDArray."""
     cdef object converted
     if isinstance(b, Array):
+        if (<Array>a).dtype != (<Array>b).dtype:
+            a, b = promoted(a, b)
         return call_two(<OpFunction>_two[at], <Array>a, <Array>b, out)
     if type(b) is float or type(b) is int:
         return call_scalar(<OpFunction>_scalar[at], <Array>a, b, out)
@@ -204,7 +212,7 @@ cdef object logical(str sign, int at, Array a, object b):
                               "nd.logical_and, logical_or, logical_xor and logical_not take any numbers, and what is not 0 "
                               "is true; there are no bitwise operators")
     if isinstance(b, Array) and (<Array>b).dtype != a.dtype:
-        b = function_of(_op("Cast"))(b, dtype=a.dtype)
+        b = function_of(_op("Cast"))(b, dtype=a.dtype)  # of any two types: these are 0 and 1
     return function_of(_op("logical_not"))(a) if b is None else binary(at, a, b, None)
 
 

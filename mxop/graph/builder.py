@@ -41,7 +41,11 @@ class Value(Arithmetic):
         return f"<value {self.entry[0].output_name(self.entry[1])}>"
 
     def _operate(self, op_name: str, hint: str, inputs: list, params: dict[str, Any]) -> Any:
-        return self.builder._call(op_name, inputs, params)
+        types = {dtypes.UNKNOWN} if self.builder.specs is None else {self.builder.specs(v.entry)[1] for v in inputs}
+        found = dtypes.promoted(*types) if len(types) == 2 and dtypes.UNKNOWN not in types else None
+        return self.builder._call(
+            op_name, inputs if found is None else [v.astype(found, False) for v in inputs], params
+        )
 
     def __mxop_operator__(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Apply an operator called by its own name instead of as a function of ``F``."""
