@@ -6,6 +6,9 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
+from . import registry
+from .operator import Operator
+
 #: MXNet's methods, and some that NumPy users expect.
 NAMES = (
     "abs", "all", "any", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax", "argmax_channel", "argmin",
@@ -17,6 +20,11 @@ NAMES = (
     "slice", "slice_axis", "slice_like", "softmax", "softmin", "softsign", "sort", "space_to_depth", "split", "sqrt",
     "square", "std", "sum", "swapaxes", "take", "tan", "tanh", "tile", "topk", "trunc", "var", "zeros_like",
 )  # fmt: skip
+
+
+def operator_of(name: str) -> Operator | None:
+    """Return the operator of a method: that of its name, or of its hidden form."""
+    return registry.find(name) or registry.find(f"_{name}")
 
 
 class Fluent:
