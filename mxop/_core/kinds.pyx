@@ -222,8 +222,7 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
             targets = output_list(op, out, <int>len(plan.outputs))
         results = plan.run(op, inputs, targets)
         if results is not None:
-            if out is None and inputs and (<Array>inputs[0]).mask:
-                mark_moved(op, inputs, results)
+            mark_moved(op, inputs, results, out)
             if is_noted():
                 record_general(op, attrs, inputs, results)
             return results[0] if plan.n_visible == 1 else results[:plan.n_visible]
@@ -237,15 +236,16 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     targets = output_list(op, out, len(out_shapes))
     results = results_for(op, inputs, targets, out_shapes, out_types)
     prepare_kernel(op, attrs, list(inputs), results, requests_of(targets, req)).execute()
+    mark_moved(op, inputs, results, out)
     if is_noted():
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)
 
 
-cdef int mark_moved(object op, object inputs, list results) except -1:
-    """Let the results of an operator that only moves elements be masks if its inputs are."""
+cdef int mark_moved(object op, object inputs, list results, object out) except -1:
+    """Let new results of an operator that only moves elements be masks if its inputs are."""
     cdef Array a
-    if op.moves is not None and all([(<Array>a).mask for a in inputs]):
+    if out is None and inputs and (<Array>inputs[0]).mask and op.moves is not None and all([(<Array>a).mask for a in inputs]):
         for a in results:
             a.mask = True
     return 0

@@ -433,14 +433,13 @@ def variance(F, data, *, axis: Shape | None = None, ddof: float = 0.0, keepdims:
     ([1.0, 4.0], [2.0, 8.0])
     """
     centred = F.broadcast_sub(data, F.mean(data, axis=axis, keepdims=True))
-    found = F.mean(F.square(centred), axis=axis, keepdims=keepdims)
-    return found if ddof == 0 else found * _correction(data.shape, axis, ddof)
+    return F.sum(F.square(centred), axis=axis, keepdims=keepdims) / _degrees(data.shape, axis, ddof)
 
 
-def _correction(shape, axis, ddof):
-    """Return what a mean over axes is multiplied with so that `ddof` degrees of freedom are missing; NaN for none."""
-    count = size_of([shape[k] for k in infer.reduced_axes("_var", axis, False, len(shape))])
-    return count / (count - ddof) if count > ddof else float("nan")
+def _degrees(shape, axis, ddof):
+    """Return how many degrees of freedom a sum of squares over axes has, NaN for none."""
+    count = size_of([shape[k] for k in infer.reduced_axes("_var", axis, False, len(shape))]) - ddof
+    return count if count > 0 else float("nan")
 
 
 @composite(name="_std", aliases=("_npi_std",))
@@ -451,9 +450,7 @@ def deviation(F, data, *, axis: Shape | None = None, ddof: float = 0.0, keepdims
     [1.0, 2.0]
     """
     centred = F.broadcast_sub(data, F.mean(data, axis=axis, keepdims=True))
-    count = size_of([data.shape[k] for k in infer.reduced_axes("_std", axis, False, data.ndim)])
-    free = count - ddof
-    return F.norm(centred, axis=axis, keepdims=keepdims) * (free**-0.5 if free > 0 else float("nan"))
+    return F.norm(centred, axis=axis, keepdims=keepdims) / _degrees(data.shape, axis, ddof) ** 0.5
 
 
 for _op in (variance, deviation):
