@@ -243,6 +243,8 @@ def module(devices=2):
     )
     cupy.array = lambda a, dtype=None: _wrap(np.array(_plain(a) if not isinstance(a, np.ndarray) else a, dtype), True)
     cupy.asnumpy = lambda a: a.get()
+    cupy.add = _delegate(np.add)
+    cupy.add.at = lambda a, key, values: np.add.at(_plain(a), tuple(map(_plain, key)), _plain(values))
     cupy.linalg = types.SimpleNamespace(
         **{
             n: _delegate(getattr(np.linalg, n))

@@ -69,6 +69,31 @@ def test_creation(gpu):
     assert "@gpu(0)" in repr(nd.ones((2,), ctx=gpu))
 
 
+def test_masks(gpu):
+    a, b = both((4, 6), gpu, low=-1)
+    for x in (a, b):
+        x[(x < 0) & ~(x < -0.5)] = 0
+        x[x[:, 0] > 1, 2] = nd.array([7], ctx=x.context)
+        x[(x > 1).T.reshape((6, 4)).T] = np.float32(9)
+        x.attach_grad()
+    same(b, a)
+    same(b[b > 0], a[a > 0])
+    same(b[(b > 1).any(axis=1)], a[(a > 1).any(axis=1)])
+    for found in (
+        (b > 0).copy(),
+        (b > 0).as_in_context(mx.cpu()).as_in_context(gpu),
+        nd.concat(b > 0, b < 0, dim=0)[:4],
+    ):
+        same(b[found], a[a > 0])
+    for x in (a, b):
+        with autograd.record():
+            y = x * 2
+            y[y > 1] = 0
+            z = (y[y < 0] * 3).sum() + nd.where(y < 0, y, 5).sum()
+        z.backward()
+    same(b.grad, a.grad)
+
+
 def test_views_share_memory(gpu):
     a, b = both((4, 6), gpu)
     for key in (1, slice(1, 3), (slice(None), slice(None, None, -2)), (Ellipsis, None, 2), (slice(3, 0, -1), 4)):

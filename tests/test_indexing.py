@@ -1,7 +1,5 @@
 """``x[key]`` and ``x[key] = value`` against NumPy, and the gradients of what they record."""
 
-import operator
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -467,72 +465,3 @@ def test_rows_are_named_by_arrays_of_any_whole_numbers(dtype):
         for wrong in ([4], [-5], [0, 4]):
             with pytest.raises(IndexError, match="out of bounds"):
                 nd.array(part)[nd.array(np.array(wrong, "int64"), dtype="int64")]
-
-
-# ---- comparisons as keys ---------------------------------------------------------------------------------------------
-COMPARED = {
-    "x < 0": lambda x: x < 0,
-    "reflected": lambda x: operator.gt(0, x),
-    "x == y": lambda x: x == nd.zeros_like(x),
-    "lesser": lambda x: nd.lesser(x, 0),
-    "lesser of arrays": lambda x: nd.lesser(x, nd.zeros_like(x)),
-    "broadcast_lesser": lambda x: nd.broadcast_lesser(x, nd.zeros((1,) * x.ndim, dtype=x.dtype)),
-    "logical_not": lambda x: nd.logical_not(x > 0),
-    "logical_and": lambda x: nd.logical_and(x < 0, x > -9),
-    "product": lambda x: (x < 0) * (x > -9),
-    "isnan": lambda x: nd.contrib.isnan(x) if x.dtype == np.float32 else x != x,
-    "numpy.less": lambda x: np.less(x, 0),
-    "copy": lambda x: (x < 0).copy(),
-    "reshape": lambda x: (x < 0).reshape((-1,)).reshape(x.shape),
-    "view": lambda x: (x < 0)[:],
-    "detach": lambda x: (x < 0).detach(),
-    "expand_dims": lambda x: (x < 0).expand_dims(0)[0],
-}
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float16", "int64"])
-@pytest.mark.parametrize("shape", [(1,), (2,), (3, 4), (2, 2), (2, 20_000)])
-@pytest.mark.parametrize("name", COMPARED)
-def test_a_comparison_is_no_index(name, shape, dtype):
-    data = (np.arange(np.prod(shape)).reshape(shape) % 5 - 2).astype(dtype)
-    x = nd.array(data, dtype=dtype)
-    mask = COMPARED[name](x)
-    for use in (lambda: x[mask], lambda: x.__setitem__(mask, 0), lambda: x.__setitem__(mask, nd.ones((1,), dtype=dtype)),
-                lambda: x[[mask]], lambda: x[(mask,)], lambda: x[..., mask], lambda: x.__setitem__((0, mask), 1)):  # fmt: skip
-        with pytest.raises(IndexError, match=r"a comparison is no index.*nd\.where.*boolean_mask.*astype\('bool'\)"):
-            use()
-    np.testing.assert_array_equal(x.asnumpy(), data)
-
-
-def test_what_the_words_say_works():
-    x = nd.array([[1.0, -2.0], [-3.0, 4.0]])
-    assert nd.where(x < 0, nd.zeros_like(x), x).asnumpy().tolist() == [[1, 0], [0, 4]]
-    assert nd.contrib.boolean_mask(nd.array([1.0, -2.0]), nd.array([1.0, -2.0]) < 0).asnumpy().tolist() == [-2]
-    assert x[(x < 0).astype("bool")].asnumpy().tolist() == [-2, -3]
-    assert x[(x[:, 0] < 0).astype("int32")].asnumpy().tolist() == [[1, -2], [-3, 4]]
-    x[(x < 0).astype("bool")] = 0
-    assert x.asnumpy().tolist() == [[1, 0], [0, 4]]
-
-
-def test_recorded_comparisons_are_no_index_either():
-    x = nd.array([1.0, -2.0])
-    x.attach_grad()
-    with autograd.record():
-        for use in (lambda: x[x < 0], lambda: (x * 1)[x * 2 < 0], lambda: nd.zeros((2,)).__setitem__(x < 0, x * 2)):
-            with pytest.raises(IndexError, match="a comparison is no index"):
-                use()
-        assert (x[(x < 0).astype("bool")] * 3).asnumpy().tolist() == [-6]
-
-
-def test_numbers_that_are_0_and_1_are_rows():
-    x = nd.array([5.0, 6.0])
-    assert x[nd.array([1, 0])].asnumpy().tolist() == [6, 5]
-    assert x[nd.zeros_like(x)].asnumpy().tolist() == [5, 5]
-    assert nd.array([[1.0, 2], [3, 4]])[nd.array([[1, 0]])].shape == (1, 2, 2)
-    mask = nd.array([True, False], dtype="bool")
-    assert x[mask == nd.array([True, True], dtype="bool")].asnumpy().tolist() == [
-        5
-    ]  # of truths, a comparison gives a mask
-    chosen = x > 5
-    chosen[:] = 1 - chosen  # the array that a comparison made, with other numbers
-    assert (x[chosen * 1]).asnumpy().tolist() == [6, 5]

@@ -516,7 +516,7 @@ def lost(action, recorded=True):
         np.cumsum,
         np.asarray,
         np.array,
-        np.std,
+        np.median,
         memoryview,
         lambda y: np.where(y > 1, y, 0),
         lambda y: np.concatenate([y, y]),

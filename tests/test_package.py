@@ -69,6 +69,19 @@ assert_type(typed_quadratic(x, 1, out=x), mx.nd.NDArray)
 with mx.AttrScope(group="1"), mx.util.np_shape():
     pass
 mx.test_utils.assert_almost_equal(x, x)
+shared: np.ndarray = np.from_dlpack(x)
+for batch in mx.io.NDArrayIter(values, values, 2):
+    assert_type(batch.label[0], mx.nd.NDArray | Any)
+    assert_type(batch.data[0], mx.nd.NDArray | Any)
+mask = (x > 0) & ~(x < 1) | True ^ (x == 3)
+assert_type(mask, mx.nd.NDArray)
+assert_type(x[mask], mx.nd.NDArray)
+x[x.std(axis=0) > x.var(ddof=1)] = 0
+assert_type(mx.nd.where(mask, x, 0), mx.nd.NDArray)
+assert_type(mx.nd.einsum("i,i->", x, x), mx.nd.NDArray)
+assert_type(mx.nd.maximum(x, values), mx.nd.NDArray)
+assert_type((x + values).any(axis=0), mx.nd.NDArray)
+assert_type(~(mx.sym.Variable("x") > 0) & (mx.sym.Variable("y") > 0), mx.Symbol)
 """
 _WRONG = """
 mx.nd.exp("x")

@@ -66,6 +66,7 @@ cdef class Array:
     cdef int device_id
     cdef bint contiguous
     cdef bint readonly_
+    cdef bint mask                  # a comparison's result: as an index it is a mask
     cdef Py_ssize_t size
     cdef Py_ssize_t* shape_
     cdef Py_ssize_t* strides_       # in bytes

@@ -114,6 +114,15 @@ cdef class Array:
         return self.readonly_
 
     @property
+    def _is_mask(self):
+        """Whether the array is a comparison's result, which as an index is a mask."""
+        return self.mask
+
+    @_is_mask.setter
+    def _is_mask(self, bint value):
+        self.mask = value
+
+    @property
     def _device(self):
         """What allocates, copies and computes where the array lies."""
         return self.device
@@ -353,9 +362,7 @@ cdef Array view_at(Array base, int ndim, const Py_ssize_t* shape, const Py_ssize
     a.dtype = base.dtype
     a.device, a.device_id = base.device, base.device_id
     a.readonly_ = base.readonly_
-    a.watch = base.watch
-    if base.node is None:
-        a.output = base.output  # what comparisons gave stays known as such
+    a.watch, a.mask = base.watch, base.mask
     a.block = block_retain(base.block)
     a.data = base.data + offset
     extent(a, &low, &high)
@@ -372,9 +379,7 @@ cdef Array detached(Array base):
     memcpy(a.strides_, base.strides_, base.ndim * sizeof(Py_ssize_t))
     a.size, a.dtype, a.contiguous, a.device_id = base.size, base.dtype, base.contiguous, base.device_id
     a.readonly_ = base.readonly_
-    a.watch = base.watch
-    if base.node is None:
-        a.output = base.output
+    a.watch, a.mask = base.watch, base.mask
     a.device, a.seen = base.device, base.seen
     if base.block != NULL:
         a.block = block_retain(base.block)
@@ -406,7 +411,7 @@ def become(Array target, Array source, bint alike=True):
     target.block, target.data, target.device, target.seen = block, source.data, source.device, source.seen
     memcpy(target.shape_, source.shape_, source.ndim * sizeof(Py_ssize_t))
     memcpy(target.strides_, source.strides_, source.ndim * sizeof(Py_ssize_t))
-    target.size, target.contiguous = source.size, source.contiguous
+    target.size, target.contiguous, target.mask = source.size, source.contiguous, source.mask
 
 
 cpdef Array from_numpy(source, bint copy=True):
@@ -615,6 +620,7 @@ cdef unsigned long long stamp_now() noexcept:
 cpdef int touch(Array a, str writer) except -1:
     """Say that a call, named by `writer`, writes to an array that exists already."""
     global _writes
+    a.mask = False
     if a.block == NULL:
         return 0
     found = _writer_index.get(writer)

@@ -8,10 +8,10 @@ from cpython.object cimport Py_EQ, Py_GE, Py_GT, Py_LE, Py_LT, Py_NE, PyObject, 
 from mxop._core.array cimport (
     Array, detached, has_history, host_reads, is_making, is_read_again, note_host_read, refuse_in_trace,
 )
-from mxop._kernels.codes cimport INT8, INT32, INT64, UINT8
+from mxop._kernels.codes cimport BOOL, INT8, INT32, INT64, UINT8
 from mxop._core.dispatch cimport OpFunction, call_scalar, call_two, function_of, invoke
 from mxop._core.numbers cimport plain_number, plain_parameter
-from mxop._core.record cimport is_recording
+from mxop._core.record cimport is_recording, set_recording
 from mxop._core.results cimport fresh_like
 from mxop._core.views cimport element, plain_assign, plain_numpy, plain_reshaped, plain_scalar, plain_transposed, plain_view
 
@@ -33,7 +33,7 @@ from mxop._core.loops import Body, Loop
 from mxop._core.prepare import Schedule, Sequence, prepare, prepare_formula, prepare_sized
 from mxop._core.steps import Steps
 from mxop._core.row_kernels import prepare_row_kernel
-from mxop.support.errors import OpTypeError, OpValueError, translated
+from mxop.support.errors import OpTypeError, OpValueError, shown, translated
 from mxop.opdef import registry
 
 cdef extern from "Python.h":
@@ -64,6 +64,9 @@ cdef enum:
     EQ = 10
     NE = 11
     FLOORDIV = 12
+    AND = 13
+    OR = 14
+    XOR = 15
 
 _TABLE = (
     (ADD, "broadcast_add", "_plus_scalar", "_plus_scalar"),
@@ -79,6 +82,9 @@ _TABLE = (
     (EQ, "broadcast_equal", "_equal_scalar", "_equal_scalar"),
     (NE, "broadcast_not_equal", "_not_equal_scalar", "_not_equal_scalar"),
     (FLOORDIV, "_broadcast_floor_divide", "_floor_divide_scalar", "_rfloor_divide_scalar"),
+    (AND, "broadcast_logical_and", "_logical_and_scalar", "_logical_and_scalar"),
+    (OR, "broadcast_logical_or", "_logical_or_scalar", "_logical_or_scalar"),
+    (XOR, "broadcast_logical_xor", "_logical_xor_scalar", "_logical_xor_scalar"),
 )
 
 
@@ -145,10 +151,18 @@ cdef object unsupported(int at, object other):
     return NotImplemented
 
 
+cdef tuple promoted(Array a, Array b):
+    """Return operands of two types in one, where there is one for both."""
+    found = dtypes.promoted(a.dtype, b.dtype)
+    return (a, b) if found is None else tuple([x if x.dtype == found else function_of(_op("Cast"))(x, dtype=found) for x in (a, b)])
+
+
 cdef object binary(int at, object a, object b, object out):
     """Apply an arithmetic operator; `a` is an NDArray."""
     cdef object converted
     if isinstance(b, Array):
+        if (<Array>a).dtype != (<Array>b).dtype:
+            a, b = promoted(a, b)
         return call_two(<OpFunction>_two[at], <Array>a, <Array>b, out)
     if type(b) is float or type(b) is int:
         return call_scalar(<OpFunction>_scalar[at], <Array>a, b, out)
@@ -177,6 +191,29 @@ cdef object inplace(int at, object a, object b):
     """Apply an operator and write the result into `a`."""
     cdef object result = binary(at, a, b, a)
     return a if result is not NotImplemented else result
+
+
+cdef bint is_mask(object value) except -1:
+    """Return whether elements are truths: of a comparison's result and of bool arrays; of numbers, whether it is 0 or 1."""
+    if isinstance(value, Array):
+        return (<Array>value).mask or (<Array>value).dtype == BOOL
+    if type(value) is bool or type(value) is int or type(value) is float:
+        return value == 0 or value == 1
+    return isinstance(value, (np.bool_, np.ndarray)) and value.dtype == np.bool_
+
+
+cdef object logical(str sign, int at, Array a, object b):
+    """Return ``a & b``, ``a | b``, ``a ^ b``, or ``~a`` where `b` is None, of masks."""
+    if b is not None and not isinstance(b, (Array, np.ndarray, np.bool_, bool, int, float)):
+        return NotImplemented
+    for value in (a,) if b is None else (a, b):
+        if not is_mask(value):
+            raise OpTypeError(f"{sign} is for masks (comparisons such as x > 0, and arrays of bool), not for {shown(value)}: "
+                              "nd.logical_and, logical_or, logical_xor and logical_not take any numbers, and what is not 0 "
+                              "is true; there are no bitwise operators")
+    if isinstance(b, Array) and (<Array>b).dtype != a.dtype:
+        b = function_of(_op("Cast"))(b, dtype=a.dtype)  # of any two types: these are 0 and 1
+    return function_of(_op("logical_not"))(a) if b is None else binary(at, a, b, None)
 
 
 cdef int check_single(Array a, error) except -1:
@@ -281,12 +318,24 @@ cdef class NDArray(Array):
         if found is None:
             plain = plain_parameter(key)
             found = None if plain is key or shows(self) else plain_view(self, plain)
-        return _getitem(self, key) if found is None else found
+            if found is None:
+                found = <Array>_getitem(self, key)
+                found.mask = (<Array>self).mask
+        return found
 
     def __setitem__(self, key, value):
+        cdef bint kept = (<Array>self).mask and is_mask(value)
+        cdef bint recording = is_recording()
         key, value = plain_parameter(key), plain_number(value)
-        if is_recording() or not plain_assign(self, key, value):
-            _setitem(self, key, value)
+        if kept:
+            set_recording(False)  # masks have no gradient
+        try:
+            if is_recording() or not plain_assign(self, key, value):
+                _setitem(self, key, value)
+        finally:
+            if kept:
+                set_recording(recording)
+        (<Array>self).mask = kept
 
     def __iter__(self):
         return _iterate(self)
@@ -515,6 +564,27 @@ cdef class NDArray(Array):
 
     def __abs__(self):
         return function_of(_op("abs"))(self)
+
+    def __and__(self, other):
+        return logical("&", AND, self, other)
+
+    def __rand__(self, other):
+        return logical("&", AND, self, other)
+
+    def __or__(self, other):
+        return logical("|", OR, self, other)
+
+    def __ror__(self, other):
+        return logical("|", OR, self, other)
+
+    def __xor__(self, other):
+        return logical("^", XOR, self, other)
+
+    def __rxor__(self, other):
+        return logical("^", XOR, self, other)
+
+    def __invert__(self):
+        return logical("~", AND, self, None)
 
     def __richcmp__(self, other, int op):
         cdef int at = LT if op == Py_LT else LE if op == Py_LE else GT if op == Py_GT else GE if op == Py_GE else (

@@ -85,7 +85,6 @@ cdef class Device:
                        object target) except -1:
         """Copy the elements at an offset, with strides in bytes, to a new contiguous array of the same type."""
         cdef Array part = view_at(<Array>source, ndim, shape, strides, offset)
-        (<Array>target).output = part.output
         self.copy(part, target, REQ_WRITE)
         return 0
 

@@ -325,6 +325,10 @@ cdef class OpFunction:
             by_name = carrier([a for a in (*listed, *kwargs.values()) if not isinstance(a, Array)])
             if by_name is not None:
                 return by_name.__mxop_operator__(self.op.name, args, kwargs if out is None else {**kwargs, "out": out})
+            if self.op.arranged is not None:
+                other, args, kwargs = self.op.arranged(args, kwargs)
+                if other is not self.op or args is not given:
+                    return function_of(other).call_bound(args, kwargs if out is None else {**kwargs, "out": out})
         if inputs is None:
             named_out = out
             if self.fixed_inputs:

@@ -28,7 +28,7 @@ from mxop.support import dtypes
 from mxop._kernels.instruction_sets import has_instruction
 from mxop.support.errors import OpArithmeticError, OpTypeError, OpValueError, shown
 from mxop.formula import compile_program, walk
-from mxop.formula.expr import TRUTHS as TRUTHS_OF, is_truth
+from mxop.formula.expr import TRUTHS, is_truth
 from mxop.support.memo import keep
 from mxop.opdef import Bound, Scalar
 from mxop.support.shape_mode import numpy_shape
@@ -43,9 +43,8 @@ cdef enum:
     UPPER = 3              # the same, of a minimum: one that 64 bits do not hold, and below all of them, is refused,
     LOWER = 4              # of a maximum, such a one above all of them,
     COMPARED = 5           # or, where the type does not hold it, not at all: it is compared as it is
-    TRUTHS = -1            # in place of the output's number, of an array without a node: what a comparison gave
 
-cdef dict _WAYS = {"minimum": UPPER, "maximum": LOWER, **dict.fromkeys(TRUTHS_OF, COMPARED)}
+cdef dict _WAYS = {"minimum": UPPER, "maximum": LOWER, **dict.fromkeys(TRUTHS, COMPARED)}
 cdef dict _calls = {}      # operator -> {(inputs, static parameters): ElementwiseCall}
 cdef enum:
     LATEST = 256           # a power of 2
@@ -84,7 +83,7 @@ cdef int way_of(tuple roots, str name, int usual) except -1:
     return found.pop()
 
 
-cdef int truths_of(tuple roots) except -1:
+cpdef int truths_of(tuple roots) except -1:
     """Return whether a formula gives 1 where something holds and 0 elsewhere; 2 where it does so of such inputs."""
     if len(roots) != 1:
         return 0
@@ -92,16 +91,6 @@ cdef int truths_of(tuple roots) except -1:
     if root.kind == "call" and is_truth(root):
         return 1
     return 2 if root.kind == "input" or (root.label == "mul" and all([a.kind == "input" for a in root.args])) else 0
-
-
-cdef bint is_truths(Array a):
-    return a.output == TRUTHS if a.node is None else (
-        isinstance(a.node.call, ElementwiseCall) and (<ElementwiseCall>a.node.call).truths == 1)
-
-
-def compared(Array a):
-    """Return whether an array, or what it is a copy or a view of, is what a comparison gave: 1 where that holds, 0 elsewhere."""
-    return is_truths(a)
 
 
 cdef class BackwardPlan:
@@ -267,21 +256,10 @@ cdef object run_elementwise(ElementwiseCall call, object inputs, const Value* va
 
 cdef object run_items(ElementwiseCall call, PyObject** items, object inputs, const Value* values, object out, int req):
     """The body of :func:`run_elementwise`; `inputs` may be None, then they are listed only if they are needed as objects."""
-    cdef object found = run_found(call, items, inputs, values, out, req)
-    cdef int k
-    if call.truths and out is None and (<Array>found).node is None:
-        for k in range(call.n_in if call.truths == 2 else 0):
-            if not is_truths(<Array>items[k]):
-                return found
-        (<Array>found).output = TRUTHS
-    return found
-
-
-cdef object run_found(ElementwiseCall call, PyObject** items, object inputs, const Value* values, object out, int req):
     cdef Array first, a
     cdef int k, n_in = call.n_in
     cdef bint same = True, plain, host
-    cdef object found
+    cdef object found = None
     if watched(IMPERATIVE | NANS) and not is_body():
         return run_timed(call, items, inputs, values, out, req)
     if n_in == 0:
@@ -305,16 +283,23 @@ cdef object run_found(ElementwiseCall call, PyObject** items, object inputs, con
         plain = plain and a.contiguous
     if plain and same and first.dtype <= FLOAT64:  # float32 and float64 in one block: nothing to set up
         found = run_plain(call, call.program(first.dtype), items, n_in, first, values, <Array>out)
-        if found is not None:
-            if is_noted():
-                record_elementwise(call, listed(items, n_in) if inputs is None else inputs,
-                                   [found] if call.n_out == 1 else <list>found, values)
-            return found
-    if inputs is None:
-        inputs = listed(items, n_in)
-    if host:
-        return run_large(call, inputs, values, out, req, same)
-    return run_on_gpu(call, items, inputs, values, out, req)
+        if found is not None and is_noted():
+            record_elementwise(call, listed(items, n_in) if inputs is None else inputs,
+                               [found] if call.n_out == 1 else <list>found, values)
+    if found is None:
+        inputs = listed(items, n_in) if inputs is None else inputs
+        found = run_large(call, inputs, values, out, req, same) if host else run_on_gpu(call, items, inputs, values, out, req)
+    if call.truths and out is None:
+        (<Array>found).mask = call.truths == 1 or all_masks(items, n_in)
+    return found
+
+
+cdef bint all_masks(PyObject** items, int n) noexcept:
+    cdef int k
+    for k in range(n):
+        if not (<Array>items[k]).mask:
+            return False
+    return True
 
 
 cdef object run_timed(ElementwiseCall call, PyObject** items, object inputs, const Value* values, object out, int req):

@@ -55,6 +55,8 @@ cdef object run_reduction(object op, object attrs, Array source, object out, int
         reduction_run(plan.call, source, plan.axes, result, req).execute()
     else:
         result = reduce_on_gpu(op, attrs, source, out, req, plan)
+    if plan.mask and out is None:
+        result.mask = True
     if is_noted():
         record_general(op, attrs, inputs, [result])
     return result
@@ -83,6 +85,7 @@ cdef class ReductionPlan:
     cdef Array result               # one of the shape and type of the result
     cdef dict launches              # how the data lie on a GPU -> what was launched
     cdef Py_ssize_t each            # elements of a result
+    cdef bint mask                  # which is one
 
 
 cdef Plans _reductions = Plans()
@@ -92,7 +95,7 @@ cdef ReductionPlan reduction_plan(object op, object attrs, Array source):
     cdef ReductionPlan plan = ReductionPlan()
     (shape,), (code,) = op.infer_outputs(attrs, [source.shape_tuple()], [source.dtype])
     plan.call = reduction_call(op, attrs)
-    plan.axes, plan.launches, plan.each = plan.call.axes_of(source.ndim), {}, 1
+    plan.axes, plan.launches, plan.each, plan.mask = plan.call.axes_of(source.ndim), {}, 1, op.gives_mask
     for k in plan.axes:
         plan.each *= source.shape_[k]
     plan.result = template(shape, code)
@@ -138,6 +141,7 @@ cdef class ViewPlan:
         """Return a new array of the elements, which is the short way of most calls."""
         cdef Array result = new_like(self.result, source)
         source.device.copy_from(source, self.offset, self.ndim, self.shape, self.strides, result)
+        result.mask = source.mask
         return result
 
 
@@ -157,7 +161,7 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
     part = view_at(source, plan.ndim, plan.shape, plan.strides, plan.offset)
     copy_into(part, result, req)
     if out is None:
-        result.output = part.output
+        result.mask = source.mask
     if is_noted():
         record_general(op, attrs, inputs, [result])
     return result
@@ -218,6 +222,7 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
             targets = output_list(op, out, <int>len(plan.outputs))
         results = plan.run(op, inputs, targets)
         if results is not None:
+            mark_moved(op, inputs, results, out)
             if is_noted():
                 record_general(op, attrs, inputs, results)
             return results[0] if plan.n_visible == 1 else results[:plan.n_visible]
@@ -231,9 +236,19 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     targets = output_list(op, out, len(out_shapes))
     results = results_for(op, inputs, targets, out_shapes, out_types)
     prepare_kernel(op, attrs, list(inputs), results, requests_of(targets, req)).execute()
+    mark_moved(op, inputs, results, out)
     if is_noted():
         record_general(op, attrs, inputs, results)
     return visible(op, attrs, len(inputs), results)
+
+
+cdef int mark_moved(object op, object inputs, list results, object out) except -1:
+    """Let new results of an operator that only moves elements be masks if its inputs are."""
+    cdef Array a
+    if out is None and inputs and (<Array>inputs[0]).mask and op.moves is not None and all([(<Array>a).mask for a in inputs]):
+        for a in results:
+            a.mask = True
+    return 0
 
 
 cdef list shapes_by_values(object op, object attrs, object inputs, object shapes):

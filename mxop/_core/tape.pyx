@@ -21,7 +21,7 @@ from mxop._kernels.memory cimport Block
 import warnings
 
 from mxop.support import dtypes
-from mxop._core.array import note_cut
+from mxop._core.array import become, note_cut
 from mxop._core.record import make_node
 from mxop.support.errors import GradientWarning, MXNetError, OpTypeError, OpValueError
 from mxop.opdef import External, registry
@@ -102,6 +102,18 @@ def tracked(Array x):
 def known(Array x):
     """Return whether an array is a variable or was recorded."""
     return x.node is not None
+
+
+def is_variable(Array x):
+    """Return whether an array is a variable."""
+    return leaf_of(x) is not None
+
+
+def replace(Array x, Array made, str writer):
+    """Let a recorded array stand for another of its shape and type, with that one's history; what calls keep of it stays as it is."""
+    become(x, made)
+    touch(x, writer)
+    x.node, x.output = made.node, made.output
 
 
 def arrays_of(given):

@@ -106,8 +106,6 @@ cdef int copy_on_host(Array source, Array target, int req) except -1:
 cdef int gather_on_host(Array source, Py_ssize_t offset, int ndim, const Py_ssize_t* shape, const Py_ssize_t* strides,
                         Array target) except -1:
     cdef Operand operands[2]
-    if source.node is None:
-        target.output = source.output  # what comparisons gave stays known as such
     operands[0].data, operands[0].dtype, operands[0].staged = read_pointer(source) + offset, source.dtype, False
     collapse(&operands[0], ndim, shape, strides)
     if operands[0].contiguous and target.size * itemsize_of(target.dtype) < MX_GIL_BYTES:
@@ -149,6 +147,7 @@ cdef Array contiguous_copy(Array a):
     """Return a C-order copy."""
     cdef Array result = new_like(a, a)
     copy_into(a, result, REQ_WRITE)
+    result.mask = a.mask
     return result
 
 

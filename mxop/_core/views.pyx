@@ -179,6 +179,7 @@ cdef Array plain_transposed(Array x, tuple axes):
     found = <Array>x.device.make(made.ndim, made.shape, x.dtype)
     found.device_id = x.device_id
     x.device.copy_from(x, 0, made.ndim, made.shape, made.strides, found)
+    found.mask = x.mask
     return found
 
 

@@ -22,7 +22,7 @@ from mxop.ndarray import methods, sparse
 from mxop.ndarray.register import SPACES, registry_prefix
 from mxop.opdef import Operator, plugins, registry
 from mxop.opdef.docs import documentation, signature
-from mxop.opdef.fluent import Fluent
+from mxop.opdef.fluent import Fluent, operator_of
 from mxop.opdef.params import AnyValue, Bound, DType, Floats, Param, Scalar, Shape
 from mxop.ops.binary import PYTHON_NAMES
 from mxop.support.moved import FOLDERS
@@ -135,21 +135,27 @@ def _type_of(p: Param) -> str:
     return f"{text} | None" if p.optional and text != "Any" else text
 
 
+#: What else than arrays the calls of some operators take in the place of inputs.
+_ARRANGED = {"where": " | float", "einsum": " | str"}
+
+
 def _parameters(op: Operator, value: str) -> list[str]:
     """Return the parameters of an operator's function; `value` is the class of its inputs."""
     symbol = value == "Symbol"
+    others = _ARRANGED.get(op.name, "")
     found: list[str] = []
     for p in signature(op, symbol=symbol).parameters.values():
         default = _default(p.default)
         if p.kind is p.VAR_POSITIONAL:
-            found.append(f"*{p.name}: {value} | Sequence[{value}]")
+            found.append(f"*{p.name}: {value} | Sequence[{value}]{others}")
             continue
         if p.kind is p.KEYWORD_ONLY and not any(f.startswith("*") for f in found):
             found.append("*")
         if p.name in op.arguments:
-            annotation = f"{value} | None" if default else value
+            annotation = f"{value}{others} | None" if default else f"{value}{others}"
         elif p.name in op.spec.by_name:
             annotation = _type_of(op.spec.by_name[p.name])
+            default = default or (" = ..." if others else "")
         else:
             annotation = {"out": "NDArray | Sequence[NDArray] | None", "name": "str | None",
                           "attr": "Mapping[str, str] | None"}[p.name]  # fmt: skip
@@ -211,7 +217,7 @@ def _formula_functions() -> str:
 
 
 def _two_operands(value: str) -> list[str]:
-    one = f"{value} | float"
+    one = f"{value} | float" + (" | np.ndarray" if value == "NDArray" else "")
     parameters = [f"lhs: {one}", f"rhs: {one}"] + (["name: str | None = None"] if value == "Symbol" else [])
     module = mx.sym if value == "Symbol" else mx.nd
     return [_define(name, parameters, value, "", getattr(module, name).__doc__) for name in sorted(PYTHON_NAMES)]
@@ -305,6 +311,11 @@ _COMPILED = """\
     def __round__(self, ndigits: int | None = None) -> NDArray: ...
     def __divmod__(self, other: NDArray | ArrayLike) -> tuple[NDArray, NDArray]: ...
     def __rdivmod__(self, other: NDArray | ArrayLike) -> tuple[NDArray, NDArray]: ...
+    def __invert__(self) -> NDArray: ...
+    def __dlpack__(
+        self, *, stream: Any = ..., max_version: Any = ..., dl_device: Any = ..., copy: bool | None = ...
+    ) -> Any: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
 """
 _SCOPE = """\
 class Scope:
@@ -313,7 +324,7 @@ class Scope:
     def __exit__(self, *exception: object) -> None: ...
 """
 _HIDDEN = "\ndef __getattr__(name: str) -> Any: ...  # what only mxop itself uses"
-_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
+_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor")
 _COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 
 
@@ -326,7 +337,7 @@ def _array_class() -> str:
     methods_of: list[str] = []
     for name in names:
         value = inspect.getattr_static(cls, name)
-        if name in methods.ABSENT and registry.find(name) is None:
+        if name in methods.ABSENT and operator_of(name) is None:
             continue
         if isinstance(value, core.OperatorMethod):
             methods_of += _fluent(value.name, "NDArray")
@@ -358,7 +369,7 @@ def _documented(line: str, cls: type) -> str:
 
 def _fluent(name: str, value: str) -> list[str]:
     """Return the method of an operator whose first input is the array; nothing when it is not registered."""
-    op = registry.find(name)
+    op = operator_of(name)
     return [] if op is None else _definitions(name, op, value, ["self"], "    ")
 
 

@@ -54,6 +54,7 @@ POW = Row("_power", "broadcast_power", "_power_scalar", "_rpower_scalar", ("_pow
 EQ, NE = _comparison("equal", "equal"), _comparison("not_equal", "not_equal")
 LT, GT = _comparison("lesser", "greater"), _comparison("greater", "lesser")
 LE, GE = _comparison("lesser_equal", "greater_equal"), _comparison("greater_equal", "lesser_equal")
+AND, OR, XOR = (_comparison(name, name) for name in ("logical_and", "logical_or", "logical_xor"))
 
 
 class Arithmetic:
@@ -84,6 +85,33 @@ class Arithmetic:
         if isinstance(other, Number):
             return self._operate(row.reflected, row.hints[2], [self], {"scalar": other})
         raise OpTypeError(f"type {type(other)} is not supported: expected {type(self).__name__} or a number")
+
+    @property
+    def _is_mask(self) -> bool:
+        """Whether it is a comparison's result, or one that was rearranged; subclasses define it."""
+        raise NotImplementedError
+
+    def _logical(self, sign: str, row: Row, other: Any = True) -> Any:
+        for value in (self, other):
+            if not (value._is_mask if isinstance(value, Arithmetic) else isinstance(value, Number) and value in (0, 1)):
+                raise OpTypeError(f"{sign} is for masks (comparisons such as x > 0), not for {value!r}: logical_and, "
+                                  "logical_or, logical_xor and logical_not take any numbers, and what is not 0 is true; "
+                                  "there are no bitwise operators")  # fmt: skip
+        return self._binary(row, other)
+
+    def __and__(self, other: Any) -> Self:
+        return self._logical("&", AND, other)
+
+    def __or__(self, other: Any) -> Self:
+        return self._logical("|", OR, other)
+
+    def __xor__(self, other: Any) -> Self:
+        return self._logical("^", XOR, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> Self:
+        return self._logical("~", XOR)
 
     def __add__(self, other: Any) -> Self:
         return self._binary(ADD, other)

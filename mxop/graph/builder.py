@@ -15,6 +15,7 @@ from .arithmetic import Arithmetic
 from .calls import active_inputs, by_kind, parse_with_count, split_call
 from .ir import Entry, Node
 from .symbolic import has_numbers, numbers_as_inputs
+from .traits import is_mask
 
 _SPACES = {space: prefix for prefix, space in registry.PREFIXES.items()}
 
@@ -40,7 +41,11 @@ class Value(Arithmetic):
         return f"<value {self.entry[0].output_name(self.entry[1])}>"
 
     def _operate(self, op_name: str, hint: str, inputs: list, params: dict[str, Any]) -> Any:
-        return self.builder._call(op_name, inputs, params)
+        types = {dtypes.UNKNOWN} if self.builder.specs is None else {self.builder.specs(v.entry)[1] for v in inputs}
+        found = dtypes.promoted(*types) if len(types) == 2 and dtypes.UNKNOWN not in types else None
+        return self.builder._call(
+            op_name, inputs if found is None else [v.astype(found, False) for v in inputs], params
+        )
 
     def __mxop_operator__(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Apply an operator called by its own name instead of as a function of ``F``."""
@@ -72,11 +77,41 @@ class Value(Arithmetic):
             raise OpLookupError(f".{name} is for arrays only: composites and gradient rules run in graphs, too, which have "
                                 "no values yet; use operators of F") from None  # fmt: skip
 
+    @property
+    def _is_mask(self) -> bool:
+        return is_mask(self.entry)
+
     def __getitem__(self, key: Any) -> Value:
         """Return a part, as of an array: by integers, slices, None and ``...``."""
         from ..ops.indexing import part_of
 
+        if any(isinstance(item, Value) and item._is_mask for item in (key if isinstance(key, tuple) else (key,))):
+            raise OpTypeError("x[mask] has a size that follows from values, which a graph does not have: use "
+                              "where(mask, x, 0), which keeps the shape, or index outside of the function")  # fmt: skip
         return self.builder.viewed(self, part_of(self.builder, self, key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Do ``x[mask] = value`` in a compiled function; the value is one for all chosen elements, or for all rows."""
+        if not (isinstance(key, Value) and key._is_mask):
+            raise OpTypeError(
+                "a compiled function assigns to arrays through one mask that it computes, x[x < 0] = value"
+            )
+        if key.shape != self.shape[: key.ndim]:
+            raise OpTypeError(f"a mask of shape {key.shape} does not fit an array of shape {self.shape}")
+        mask = key.reshape(key.shape + (1,) * (self.ndim - key.ndim))
+        if isinstance(value, Value):
+            rank = self.ndim - key.ndim
+            if value.ndim > rank and value.size != 1:
+                raise OpTypeError(f"x[mask] = value: the value has shape {value.shape}, and how many elements the mask chooses "
+                                  "follows from values; use where(mask, value, x) for a value of the shape of x")  # fmt: skip
+            value = value.astype(self.dtype, copy=False).reshape((1,) * self.ndim if value.size == 1 else value.shape)
+            made = self.builder.where(
+                self.builder.broadcast_like(mask, self), self.builder.broadcast_like(value, self), self
+            )
+        else:
+            made = self.builder.where(self.builder.broadcast_like(mask, self), value, self)
+        if self.builder.changed(self, made) is not self:
+            raise OpTypeError("a composite or a gradient rule does not assign to arrays: use F.where(mask, value, x)")
 
     def reshape(self, *args: Any, **kwargs: Any) -> Value:
         """Return the value in another shape."""
@@ -214,13 +249,14 @@ class Builder:
     def _function(self, op: Operator) -> Callable:
         def function(*args: Any, **kwargs: Any) -> Any:
             kwargs.pop("name", None)
-            inputs, params = split_call(op, args, kwargs, Value)
-            attrs = parse_with_count(op, params, len(inputs))
-            names, inputs = active_inputs(op, attrs, inputs)
+            called, args, kwargs = (op, args, kwargs) if op.arranged is None else op.arranged(args, kwargs)
+            inputs, params = split_call(called, args, kwargs, Value)
+            attrs = parse_with_count(called, params, len(inputs))
+            names, inputs = active_inputs(called, attrs, inputs)
             for name, value in zip(names, inputs, strict=True):
                 if value is None:
-                    raise OpTypeError(f"operator {op.name}: input {name!r} is missing in a rule")
-            return self._invoke(op, inputs, attrs)
+                    raise OpTypeError(f"operator {called.name}: input {name!r} is missing in a rule")
+            return self._invoke(called, inputs, attrs)
 
         return function
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
+from .._core.elementwise import truths_of
 from ..opdef import Attrs, Kernel, contiguous_strides
 from ..opdef.infer import known as is_known
 from ..support.shape_mode import numpy_shape
@@ -63,6 +64,19 @@ def is_plain(shape: tuple, strides: tuple | None, offset: int) -> bool:
     # the stride of an axis of size 1 is irrelevant
     steps = zip(shape, strides or (), contiguous_strides(shape))
     return strides is not None and offset == 0 and all(d <= 1 or a == b for d, a, b in steps)
+
+
+def is_mask(entry: Entry) -> bool:
+    """Return whether an entry is a comparison's result, or rearranges such ones."""
+    node, _ = entry
+    op: Any = node.op
+    if op is None:
+        return False
+    if op.kind == "elementwise" and op.out_dtype is None:
+        found = truths_of(op.formula(node.attrs, len(node.inputs)).roots)
+        return found == 1 or (found == 2 and all(map(is_mask, node.inputs)))
+    moves = isinstance(op, Kernel) and (op.make_view is not None or op.moves is not None)
+    return op.gives_mask or (moves and all(map(is_mask, elements_read(node))))
 
 
 def same_by_rule(node: Node, entry: Entry, known: Known) -> bool:

@@ -73,6 +73,7 @@ def array(source_array: Any, ctx: Context | None = None, dtype: Any = None) -> N
             code = source_array.dtype_code if dtype is None else dtypes.code_of(dtype)
             made = blank(source_array.shape, code, place)
             core.copy(source_array, made)
+            made._is_mask = source_array._is_mask and dtype is None
             return made
         if isinstance(source_array, sparse.BaseSparseNDArray) or hasattr(type(source_array), "tocsr"):
             return sparse.array(source_array, ctx, dtype)

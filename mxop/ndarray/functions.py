@@ -8,11 +8,14 @@ from __future__ import annotations
 from numbers import Number
 from typing import Any
 
+import numpy as np
+
 from .._core import core
 from ..opdef import registry
 from ..opdef.operator import carrier
 from ..ops import binary
 from ..support.errors import MXNetError, OpTypeError, shorten
+from .interop import foreign
 
 __all__ = list(binary.PYTHON_NAMES)
 
@@ -32,6 +35,10 @@ def _two(name: str, choice: binary.Choice):
             by_name = carrier((lhs, rhs))
             if by_name is not None:
                 return by_name.__mxop_operator__(name, (lhs, rhs), {})
+            if left != right and isinstance(rhs if left else lhs, np.ndarray):
+                converted = foreign(lhs, rhs) if left else foreign(rhs, lhs)
+                if converted is not NotImplemented:
+                    return function(lhs, converted) if left else function(converted, rhs)
             raise OpTypeError(
                 f"nd.{name} takes NDArrays and numbers; got {type(lhs).__name__} and {type(rhs).__name__}"
             )

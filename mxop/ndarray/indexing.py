@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from .._core import core, tape
-from .._core.elementwise import compared
 from .._core.views import plain_array
 from ..ops import indexing as ops
 from ..support import dtypes
@@ -74,16 +73,14 @@ def view_of(x: NDArray, items: tuple) -> NDArray:
 
 def _index_array(item: Any, xp: Any) -> Any:
     """Return one array of a key as NumPy (or CuPy) wants it: integers or a mask."""
-    for part in item if isinstance(item, (list, tuple)) else (item,):
-        if isinstance(part, Dense) and part.dtype_code != dtypes.BOOL and compared(part):
-            raise OpIndexError(
-                f"a comparison is no index: it gives {part.dtype.__name__}, and an array of numbers chooses rows by number. "
-                "Write x = mx.nd.where(x < 0, mx.nd.zeros_like(x), x) for x[x < 0] = 0, "
-                "mx.nd.contrib.boolean_mask(x, x < 0) for x[x < 0], or index with (x < 0).astype('bool'); "
-                "astype('int32') says that rows 0 and 1 are meant"
-            )
     if isinstance(item, Dense):
+        if item._is_mask and item.dtype_code != dtypes.BOOL:
+            return item._memory != 0
         item = item._memory
+    elif isinstance(item, (list, tuple)) and any(isinstance(part, Dense) and part._is_mask for part in item):
+        raise OpIndexError(
+            "a list of masks is not an index: index with one mask, or with mx.nd.stack(...) of them != 0"
+        )
     try:
         found = xp.asarray(item)
     except (TypeError, ValueError):
@@ -118,6 +115,14 @@ def _is_mask(item: Any, xp: Any) -> bool:
     return isinstance(item, xp.ndarray) and item.dtype.kind == "b"
 
 
+def _chooses_by_mask(items: tuple) -> bool:
+    """Return whether a key is basic but for one mask, so that it names no element twice."""
+    rest = [item for item in items if not _basic((item,))]
+    if len(rest) != 1 or not isinstance(rest[0], (Dense, np.ndarray)):
+        return False
+    return getattr(rest[0], "_is_mask", False) or rest[0].dtype in (bool, np.bool_)
+
+
 def _rows(x: NDArray, key: Any) -> NDArray | None:
     """Return the rows that an array of whole numbers names, copied as they are; None for other keys, and wrong ones."""
     if x._device is not core.HOST or not x._contiguous or not x.ndim or _tracked(x):
@@ -136,7 +141,7 @@ def _rows(x: NDArray, key: Any) -> NDArray | None:
 
 def _row_numbers(key: Any) -> NDArray | None:
     """Return an array, or a list, of whole numbers as an array of integers; None for masks and what has other types."""
-    if isinstance(key, Dense) and key.dtype_code in _ROWS and not compared(key):
+    if isinstance(key, Dense) and key.dtype_code in _ROWS and not key._is_mask:
         return key
     found = plain_array(key, None, dtypes.INT64) if type(key) is list else None
     if found is not None:
@@ -246,15 +251,16 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
     """
     items = _items(x, key)
     if tape.recording():
-        if tape.known(x):
+        if tape.known(x) and (tape.is_variable(x) or not _chooses_by_mask(items)):
             raise MXNetError(
                 "assigning to an array that autograd has recorded (x[...] = value) is not supported inside "
-                "autograd.record(); assign outside the scope, or make a new array with nd.concat, nd.stack or nd.where"
+                "autograd.record(), except through a mask (x[x < 0] = value) to one that is not a variable; assign outside "
+                "the scope, or make a new array with nd.concat, nd.stack or nd.where"
             )
-        if isinstance(value, Dense) and tape.tracked(value):
+        if tape.known(x) or (isinstance(value, Dense) and tape.tracked(value)):
             _recorded_assign(x, items, value)
             return
-    core.touch(x, "an assignment x[...] = value")
+    core.touch(x, _WRITER)
     if not _basic(items):
         _assign_advanced(x, items, value)
         return
@@ -273,6 +279,7 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
 
 
 _PLAIN = frozenset({int, float})
+_WRITER = "an assignment x[...] = value"
 
 
 def _check_writable(memory: Any) -> None:
@@ -388,9 +395,15 @@ def _apart(found: Any, memory: Any, xp: Any) -> Any:
 
 
 def _recorded_assign(x: NDArray, items: tuple, value: NDArray) -> None:
-    """Assign a value with a history: the array gets a history in which the value's gradient is the part's."""
+    """Assign what has a history, or to what has one: then the array gets one in which the value's gradient is the part's."""
+    known = tape.known(x)
+    if known and type(value) in _PLAIN and isinstance(items[0], Dense) and items[0].shape == x.shape:
+        tape.replace(x, F.where(items[0], value, x), _WRITER)
+        return
     key, arrays = _recorded_key(x, items)
-    if arrays and not _distinct(x, ops.read(key), arrays):
+    if not isinstance(value, Dense):
+        value = _wrapped(converted(numeric(value, x.dtype_code, "x[key] = value", _memory(x)[1]), x.dtype_code), x)
+    if arrays and not _chooses_by_mask(items) and not _distinct(x, ops.read(key), arrays):
         raise OpIndexError(
             "assigning a recorded value through indices that name an element twice is not differentiable"
         )
@@ -403,8 +416,14 @@ def _recorded_assign(x: NDArray, items: tuple, value: NDArray) -> None:
     if shape != value.shape:
         value = value.reshape(shape)
     if value.shape != goal:
-        value = F.broadcast_to(value.reshape((1,) * (len(goal) - value.ndim) + value.shape), shape=goal)
-    F._setitem(x, value, *arrays, key=key, out=x)
+        value = value.reshape((1,) * (len(goal) - value.ndim) + value.shape)
+        if 0 in goal:  # which broadcast_to takes for a size that stays
+            value = ops.part_of(F, value, tuple(slice(0, d) for d in goal))
+        value = F.broadcast_to(value, shape=goal)
+    if known:
+        tape.replace(x, F._setitem(x, value, *arrays, key=key), _WRITER)
+    else:
+        F._setitem(x, value, *arrays, key=key, out=x)
 
 
 def _distinct(x: NDArray, items: tuple, arrays: list) -> bool:

@@ -37,7 +37,9 @@ def foreign(x: NDArray, other: Any) -> Any:
         elif other.dtype.kind in "biuf":
             code = x.dtype_code
             dtypes.check_numbers(other, code, f"an operand of an NDArray, a numpy.ndarray of {other.dtype}")
-            return creation.placed(np.asarray(indexing.converted(other, code), order="C"), x.context)
+            found = creation.placed(np.asarray(indexing.converted(other, code), order="C"), x.context)
+            found._is_mask = other.dtype.kind == "b"
+            return found
         else:
             return NotImplemented
     if isinstance(other, (bool, np.bool_, Integral)):
@@ -52,7 +54,8 @@ _ARITHMETIC = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
     "true_divide": operator.truediv, "power": operator.pow, "remainder": operator.mod, "mod": operator.mod,
     "floor_divide": operator.floordiv, "less": operator.lt, "less_equal": operator.le, "greater": operator.gt,
-    "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne,
+    "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne, "bitwise_and": operator.and_,
+    "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
 }  # fmt: skip
 #: ufunc -> operator of two arrays, of an array and a number, of a number and an array
 _TWO = {
@@ -360,6 +363,7 @@ def deepcopy(self: NDArray, memo: Any = None) -> NDArray:
     """Return a copy without history."""
     made = creation.blank(self.shape, self.dtype_code, self.context)
     core.copy(self, made)
+    made._is_mask = self._is_mask
     return made
 
 

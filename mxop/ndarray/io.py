@@ -122,15 +122,16 @@ def _stored(a: Any) -> Any:
 
 
 def load(fname: str | os.PathLike[str], *, max_bytes: int | None = None) -> list[NDArray] | dict[str, NDArray]:
-    """Read the arrays of a ``.params`` file: a list, or a dict when they were saved with names.
+    """Read the arrays of a file: a list, or a dict when they were saved with names.
 
     Parameters
     ----------
     fname : str or path
+        Of a ``.params`` file, or of one of NumPy's: of ``.npy`` a list of one array, of ``.npz`` a dict.
     max_bytes : int, optional
-        How many bytes csr arrays of the file that were never filled may take for their rows, of which a few bytes can ask
-        for any number.  By default 64 times what the file takes, at least 256 MiB or what the environment variable
-        ``MXOP_MAX_DENSE_BYTES`` says.
+        How many bytes an ``.npz`` file may unpack to, and how many csr arrays of a ``.params`` file that were never
+        filled may take for their rows: a few bytes can ask for any number. By default 64 times what the file takes, at
+        least 256 MiB or what the environment variable ``MXOP_MAX_DENSE_BYTES`` says.
 
     Raises
     ------
@@ -147,14 +148,17 @@ def load(fname: str | os.PathLike[str], *, max_bytes: int | None = None) -> list
 
 
 def load_frombuffer(buf: Any, *, max_bytes: int | None = None) -> list[NDArray] | dict[str, NDArray]:
-    """Read arrays from the bytes of a ``.params`` file; see :func:`load`."""
-    from . import params_format
+    """Read arrays from the bytes of a file; see :func:`load`."""
+    from . import numpy_files, params_format
 
     try:
         content = memoryview(buf).cast("B")
     except (TypeError, ValueError, BufferError):
         raise OpTypeError(f"nd.load_frombuffer: buf must be bytes, got {type(buf).__name__}") from None
-    found, names = params_format.loads(content)
+    if numpy_files.is_numpy(content):
+        found, names = numpy_files.loads(content, _max_bytes(max_bytes))
+    else:
+        found, names = params_format.loads(content)
     _check_dense([r for r in found if isinstance(r, params_format.SparseRecord)], content.nbytes, max_bytes)
     place = current_context()
     arrays = []
@@ -194,10 +198,16 @@ def of_state(state: Any, stype: str) -> Any:
     return made
 
 
+def _max_bytes(given: Any) -> int | None:
+    """Return the limit that a call gives, None for the default."""
+    if given is not None and (not isinstance(given, int) or given < 0):
+        raise OpTypeError(f"nd.load: max_bytes={given!r} is not a number of bytes")
+    return given
+
+
 def _check_dense(records: list, nbytes: int, max_bytes: int | None) -> None:
     """Raise when the rows of csr arrays that were never filled take too much, in a file of `nbytes` bytes."""
-    if max_bytes is not None and (not isinstance(max_bytes, int) or max_bytes < 0):
-        raise OpTypeError(f"nd.load: max_bytes={max_bytes!r} is not a number of bytes")
+    max_bytes = _max_bytes(max_bytes)
     needed = sum(8 * (r.shape[0] + 1) for r in records if r.stype == "csr" and not len(r.aux[0]))
     if needed and needed > (allowed := limits.dense_bytes(nbytes) if max_bytes is None else max_bytes):
         raise limits.too_dense(needed, allowed)

@@ -27,7 +27,7 @@ Dense = core.Dense
 NDArray = core.NDArray
 
 #: Methods of MXNet's arrays that are there as soon as their operators are.
-ABSENT = frozenset({"as_np_ndarray", *(n for n in fluent.NAMES if registry.find(n) is None)})
+ABSENT = frozenset({"as_np_ndarray", *(n for n in fluent.NAMES if fluent.operator_of(n) is None)})
 
 
 # ---- devices and copies ---------------------------------------------------------------------------------------------
@@ -75,6 +75,8 @@ def copyto(self: NDArray, other: Any) -> NDArray:
         else:
             raise OpTypeError(f"copyto takes an NDArray or a context, got {type(other).__name__}")
         core.copy(self, made)
+        if made is not other:
+            made._is_mask = self._is_mask
         if tape.recording() and tape.tracked(self):
             tape.record_user(_Moved(self, made), [self], [made])
         return made
@@ -351,7 +353,7 @@ class _Absent:
 
 def listing(self: NDArray) -> list[str]:
     """Return what ``dir`` shows: not the methods whose operators are not registered."""
-    return sorted(n for n in object.__dir__(self) if n not in ABSENT or registry.find(n) is not None)
+    return sorted(n for n in object.__dir__(self) if n not in ABSENT or fluent.operator_of(n) is not None)
 
 
 def install() -> None:

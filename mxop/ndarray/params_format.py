@@ -243,8 +243,6 @@ class _Reader:
 
 
 def _read_header(reader: _Reader) -> None:
-    if bytes(reader.data[:2]) == b"PK":
-        reader.fail(0, "the magic number", "a zip archive", "0x112; an .npz file is read with numpy.load")
     magic = reader.number("Q", "the magic number")
     if magic != _LIST_MAGIC:
         reader.fail(0, "the magic number", f"0x{magic:x}", f"0x{_LIST_MAGIC:x}")

@@ -6,17 +6,25 @@ from collections.abc import Callable
 from types import MethodType
 from typing import Any
 
+from . import registry
+from .operator import Operator
+
 #: MXNet's methods, and some that NumPy users expect.
 NAMES = (
-    "abs", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax", "argmax_channel", "argmin",
+    "abs", "all", "any", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax", "argmax_channel", "argmin",
     "argsort", "broadcast_axes", "broadcast_axis", "cbrt", "ceil", "clip", "cos", "cosh", "degrees",
     "depth_to_space", "diag", "dot", "erf", "exp", "expm1", "fix", "flip", "floor", "gamma", "gammaln", "log",
     "log10", "log1p", "log2", "log_sigmoid", "log_softmax", "logical_not", "max", "mean", "min", "nanprod",
     "nansum", "norm", "one_hot", "ones_like", "pad", "pick", "prod", "radians", "rcbrt", "reciprocal", "relu",
     "repeat", "reshape_like", "rint", "round", "rsqrt", "shape_array", "sigmoid", "sign", "sin", "sinh", "size_array",
     "slice", "slice_axis", "slice_like", "softmax", "softmin", "softsign", "sort", "space_to_depth", "split", "sqrt",
-    "square", "sum", "swapaxes", "take", "tan", "tanh", "tile", "topk", "trunc", "zeros_like",
+    "square", "std", "sum", "swapaxes", "take", "tan", "tanh", "tile", "topk", "trunc", "var", "zeros_like",
 )  # fmt: skip
+
+
+def operator_of(name: str) -> Operator | None:
+    """Return the operator of a method: that of its name, or of its hidden form."""
+    return registry.find(name) or registry.find(f"_{name}")
 
 
 class Fluent:

@@ -179,6 +179,8 @@ class Operator(Generic[P]):
     repeatable = True  # whether running a call again gives the same result
     sized_by: Callable | None = None  # a rule for shapes that depend on values: see Kernel.size
     bodies: tuple = ()  # the graphs that a control flow operator runs
+    gives_mask = False  # whether the result of what is no formula is 1 where something holds, and 0 elsewhere
+    arranged: Callable | None = None  # from the arguments of a call to the operator it is of, and that one's arguments
 
     def __init__(self, function: Callable | None, *, name: str | None = None, arguments: Sequence[str] | None = None,
                  aliases: Sequence[str] = (), extra_params: Sequence[Param] = (), num_outputs: int | Callable[..., int] = 1,

@@ -1,6 +1,8 @@
 """Joining, splitting, repeating and choosing: concat, stack, split, tile, repeat, where."""
 
-from ..opdef import F, Shape, elementwise, infer, kernel
+from numbers import Number
+
+from ..opdef import F, Scalar, Shape, composite, elementwise, infer, kernel
 from ..support.errors import OpValueError
 from ..support.shape_mode import numpy_shape
 from ._shared import Count, both_ways, divided, product_of, reviewed, size_of, times
@@ -435,11 +437,12 @@ def where(condition, x, y):
     ----------
     condition : NDArray or Symbol
         Of the shape of `x`, or one-dimensional, choosing rows.  Any element type.
-    x, y : NDArray or Symbol
-        Of equal shapes and types.
+    x, y : NDArray, Symbol or number
+        Of equal shapes and types.  A number is converted to the type of the other, or of the condition beside two numbers.
 
-    >>> mx.nd.where(mx.nd.array([1, 0]), mx.nd.array([1, 2]), mx.nd.array([3, 4])).asnumpy().tolist()
-    [1.0, 4.0]
+    >>> mask, x = mx.nd.array([1, 0]), mx.nd.array([1, 2])
+    >>> mx.nd.where(mask, x, mx.nd.array([3, 4])).asnumpy().tolist(), mx.nd.where(mask, x, -1).asnumpy().tolist()
+    ([1.0, 4.0], [1.0, -1.0])
     """
 
 
@@ -496,6 +499,39 @@ def _(xp, inputs, outputs):
 def _(F, heads, inputs, outputs):
     zero = F.zeros_like(heads[0])
     return [None, F.where(inputs[0], heads[0], zero), F.where(inputs[0], zero, heads[0])]
+
+
+@composite(name="_where_lscalar", aliases=("_npi_where_lscalar",))
+def where_lscalar(F, condition, y, *, scalar: float):
+    """Choose a number where the condition is not 0, and elements of `y` elsewhere: ``where(condition, 3, y)``."""
+    return F.where(condition, F.zeros_like(y) + scalar, y)
+
+
+@composite(name="_where_rscalar", aliases=("_npi_where_rscalar",))
+def where_rscalar(F, condition, x, *, scalar: float):
+    """Choose elements of `x` where the condition is not 0, and a number elsewhere: ``where(condition, x, 3)``."""
+    return F.where(condition, x, F.zeros_like(x) + scalar)
+
+
+@elementwise(name="_where_scalars", aliases=("_npi_where_scalar2",))
+def where_scalars(condition, *, x: Scalar, y: Scalar):
+    """Choose one number where the condition is not 0, and another elsewhere: ``where(condition, 1, 0)``."""
+    return F.where(condition, x, y)
+
+
+def _with_numbers(args, kwargs):
+    """Return the operator for a call of ``where`` in which numbers may stand for arrays, and its arguments."""
+    given = dict(zip(("condition", "x", "y"), args, strict=False)) | kwargs
+    numbers = {name: given.pop(name) for name in ("x", "y") if isinstance(given.get(name), Number)}
+    if not numbers or len(args) > 3:
+        return where, args, kwargs
+    if len(numbers) == 2:
+        return where_scalars, (), given | numbers
+    name, number = numbers.popitem()
+    return where_lscalar if name == "x" else where_rscalar, (), given | {"scalar": number}
+
+
+where.arranged = _with_numbers
 
 
 @elementwise(name="_choose", broadcast=True)

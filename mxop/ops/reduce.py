@@ -9,7 +9,17 @@ from ..opdef import DType, F, Shape, composite, elementwise, infer, kernel, redu
 from ..support import dtypes
 from ..support.errors import OpValueError
 from ..support.shape_mode import numpy_shape
-from ._shared import along, both_ways, compiled, equal_shapes, reviewed, size_of, typed_by_first, zero_gradient
+from ._shared import (
+    along,
+    both_ways,
+    compiled,
+    equal_shapes,
+    float_types,
+    reviewed,
+    size_of,
+    typed_by_first,
+    zero_gradient,
+)
 
 
 # ---- sums -----------------------------------------------------------------------------------------------------------
@@ -245,6 +255,36 @@ def min_(data):
     return data
 
 
+# ---- truths ---------------------------------------------------------------------------------------------------------
+@reduction("mul", name="all")
+def all_(data):
+    """1 where no element along axes is 0, otherwise 0, in the type of the data; 1 of nothing.  Parameters as for ``sum``.
+
+    The gradient is zero.  As an index, the result is a mask, as that of a comparison.
+
+    >>> mx.nd.all(mx.nd.array([[1, 2], [0, 3]]), axis=1).asnumpy().tolist()
+    [1.0, 0.0]
+    """
+    return data != 0
+
+
+@reduction("mul", name="any", final=lambda value, count: value == 0)
+def any_(data):
+    """1 where an element along axes is not 0, otherwise 0, in the type of the data; 0 of nothing.  Parameters as for ``sum``.
+
+    The gradient is zero.  As an index, the result is a mask, as that of a comparison.
+
+    >>> mx.nd.any(mx.nd.array([[1, 0], [0, 0]]), axis=1).asnumpy().tolist()
+    [1.0, 0.0]
+    """
+    return data == 0
+
+
+for _op in (all_, any_):
+    _op.gives_mask = True
+    zero_gradient(_op)
+
+
 @elementwise(name="_select_equal", broadcast=True)
 def select_equal(head, data, value):
     """Keep `head` where `data` equals `value`; 0 elsewhere."""
@@ -373,6 +413,48 @@ def moments(F, data, *, axes: Shape | None = None, keepdims: bool = False):
     center = F.mean(data, axis=axes, keepdims=True)
     variance = F.mean(F.square(F.broadcast_sub(data, center)), axis=axes, keepdims=keepdims)
     return [center if keepdims else F.reshape_like(center, variance), variance]
+
+
+@composite(name="_var", aliases=("_npi_var",))
+def variance(F, data, *, axis: Shape | None = None, ddof: float = 0.0, keepdims: bool = False):
+    """Variance along axes: the mean of squared differences from the mean.
+
+    Parameters
+    ----------
+    axis : int or tuple of int, optional
+        All axes when none is given.
+    ddof : float
+        The sum of squares is divided by the count less this number: 1 gives the unbiased estimate.
+    keepdims : bool
+        Keep the reduced axes, with size 1.
+
+    >>> x = mx.nd.array([[1, 3], [4, 8]])
+    >>> x.var(axis=1).asnumpy().tolist(), x.var(axis=1, ddof=1).asnumpy().tolist()
+    ([1.0, 4.0], [2.0, 8.0])
+    """
+    centred = F.broadcast_sub(data, F.mean(data, axis=axis, keepdims=True))
+    return F.sum(F.square(centred), axis=axis, keepdims=keepdims) / _degrees(data.shape, axis, ddof)
+
+
+def _degrees(shape, axis, ddof):
+    """Return how many degrees of freedom a sum of squares over axes has, NaN for none."""
+    count = size_of([shape[k] for k in infer.reduced_axes("_var", axis, False, len(shape))]) - ddof
+    return count if count > 0 else float("nan")
+
+
+@composite(name="_std", aliases=("_npi_std",))
+def deviation(F, data, *, axis: Shape | None = None, ddof: float = 0.0, keepdims: bool = False):
+    """Standard deviation along axes: the square root of the variance; its gradient at 0 is 0.  Parameters as for ``_var``.
+
+    >>> mx.nd.array([[1, 3], [4, 8]]).std(axis=1).asnumpy().tolist()
+    [1.0, 2.0]
+    """
+    centred = F.broadcast_sub(data, F.mean(data, axis=axis, keepdims=True))
+    return F.norm(centred, axis=axis, keepdims=keepdims) / _degrees(data.shape, axis, ddof) ** 0.5
+
+
+for _op in (variance, deviation):
+    float_types(_op)
 
 
 @elementwise(name="_finite_or_zero")

@@ -84,6 +84,14 @@ def _moments(data, axes=None, keepdims=False):
     return _full(np.mean(data, axis=along, keepdims=keepdims)), _full(np.var(data, axis=along, keepdims=keepdims))
 
 
+def _spread(function):
+    def reference(data, axis=None, ddof=0.0, keepdims=False):
+        return _full(function(data, axis=_axes(data, axis, False), ddof=ddof, keepdims=keepdims))
+
+    params = [{}, {"axis": 1, "ddof": 1.0}, {"axis": (0, -1), "keepdims": True}, {"axis": -1, "ddof": 0.5}]
+    return Record(reference, params=params, shapes=[((2, 3),), ((2, 3, 2),), ((2, 3, 2),), ((3, 4),)], dtypes="f")
+
+
 RECORDS: dict[str, Record] = {
     # ---- sums
     "sum": _reduction(np.sum),
@@ -103,6 +111,9 @@ RECORDS: dict[str, Record] = {
     # ---- products: few elements, as integers would overflow
     "prod": _reduction(np.prod),
     "nanprod": _reduction(np.nanprod),
+    # ---- truths
+    "all": _reduction(np.all, order=0, grad_inputs=(), domain=(-1.0, 3.0)),
+    "any": _reduction(np.any, order=0, grad_inputs=(), domain=(-1.0, 3.0)),
     # ---- extrema
     "max": _reduction(np.max),
     "min": _reduction(np.min),
@@ -120,4 +131,6 @@ RECORDS: dict[str, Record] = {
         _moments, params=[{}, {"axes": 1}, {"axes": (0, -1), "keepdims": True}],
         shapes=[((2, 3),), ((2, 3, 2),), ((2, 3, 2),)], dtypes="f",
     ),
+    "_var": _spread(np.var),
+    "_std": _spread(np.std),
 }  # fmt: skip

@@ -219,6 +219,22 @@ RECORDS: dict[str, Record] = {
         domain=((-1.0, 1.0), (-2.0, 2.0), (-2.0, 2.0)), grad_inputs=(1, 2),
         unchecked={"shapes back": "a condition of fewer dimensions is as good as a whole one"},
     ),
+    "_where_lscalar": record_of(
+        lambda condition, y, scalar: _where(condition, np.full_like(y, scalar), y),
+        ({"scalar": 1.5}, [(2, 3), (2, 3)]), ({"scalar": -1.0}, [(2,), (2, 3)]), ({"scalar": 0.0}, [(0, 3), (0, 3)]),
+        domain=((-1.0, 1.0), (-2.0, 2.0)), grad_inputs=(1,),
+        unchecked={"shapes back": "a condition of fewer dimensions is as good as a whole one"},
+    ),
+    "_where_rscalar": record_of(
+        lambda condition, x, scalar: _where(condition, x, np.full_like(x, scalar)),
+        ({"scalar": 1.5}, [(2, 3), (2, 3)]), ({"scalar": -1.0}, [(2,), (2, 3)]), ({"scalar": 0.0}, [(0, 3), (0, 3)]),
+        domain=((-1.0, 1.0), (-2.0, 2.0)), grad_inputs=(1,),
+        unchecked={"shapes back": "a condition of fewer dimensions is as good as a whole one"},
+    ),
+    "_where_scalars": record_of(
+        lambda condition, x, y: np.where(condition != 0, np.full_like(condition, x), np.full_like(condition, y)),
+        ({"x": 1.0, "y": -1.0}, (2, 3)), ({"x": 2.5, "y": 0.0}, (0, 3)), domain=(-1.0, 1.0), order=0, grad_inputs=(),
+    ),
     # ---- shapes as data
     "shape_array": record_of(
         lambda data: np.array(data.shape, np.int64), ({}, (2, 3)), ({}, (0, 3)), order=0, grad_inputs=(), returns="int64",

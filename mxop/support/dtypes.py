@@ -26,6 +26,16 @@ FLOATS = frozenset({FLOAT16, FLOAT32, FLOAT64, BFLOAT16})
 COMPUTED_AS = {FLOAT16: FLOAT32, BFLOAT16: FLOAT32, BOOL: UINT8}
 
 
+def promoted(a: int, b: int) -> int | None:
+    """Return the type in which Python's operators take arrays of two types; None where these must be equal.
+
+    Integers become the floating type that they meet, and truths any other type.
+    """
+    if (a in FLOATS) != (b in FLOATS):
+        return a if a in FLOATS else b
+    return b if a == BOOL else a if b in (a, BOOL) else None
+
+
 def widest(first: int, *others: int) -> int:
     """Return the type in which data of several types are computed: float32 holds float16 and bfloat16.
 

@@ -175,7 +175,7 @@ class PackageWarning(RuntimeWarning):
 
 #: Words of NumPy, PyTorch and of MXNet's other operators, and what they may be called where they are not known.
 _OTHER_WORDS = {
-    "axis": ("dim", "axes"), "axes": ("axis", "dim"), "dim": ("axis", "axes"), "matmul": ("dot", "batch_dot"),
+    "axis": ("dim", "axes"), "axes": ("axis", "dim"), "dim": ("axis", "axes"),
     "mm": ("dot",), "bmm": ("batch_dot",), "cat": ("concat",), "concatenate": ("concat",), "view": ("reshape",),
     "permute": ("transpose",), "unsqueeze": ("expand_dims",), "numpy": ("asnumpy",), "amax": ("max",), "amin": ("min",),
     "absolute": ("abs",), "fabs": ("abs",), "tensor": ("array",), "asarray": ("array",), "masked_fill": ("where",),
@@ -399,8 +399,8 @@ def closest(name: str, known) -> str:
 
     Examples
     --------
-    >>> closest("sigmod", ["sigmoid", "tanh"]), closest("matmul", ["dot", "batch_dot", "stack"])
-    ("; did you mean 'sigmoid'?", "; did you mean 'dot' or 'batch_dot'?")
+    >>> closest("sigmod", ["sigmoid", "tanh"]), closest("axis", ["dim", "axes", "stack"])
+    ("; did you mean 'sigmoid'?", "; did you mean 'dim' or 'axes'?")
     """
     found = nearest(name, known)
     return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""

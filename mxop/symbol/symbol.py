@@ -17,6 +17,7 @@ from ..graph.arithmetic import Arithmetic, Row
 from ..graph.calls import split_call
 from ..graph.ir import Entry, Graph, Node, as_text, caller, single, variable
 from ..graph.ordering import after
+from ..graph.traits import is_mask
 from ..opdef import Operator, fluent, registry
 from ..opdef.above import ask
 from ..opdef.absent import Absent
@@ -132,6 +133,10 @@ class Symbol(Arithmetic):
     def __iter__(self) -> Iterator[Symbol]:
         return (Symbol([e]) for e in self._entries)
 
+    @property
+    def _is_mask(self) -> bool:
+        return len(self._entries) == 1 and is_mask(self._entries[0])
+
     def __getitem__(self, index: int | str | builtins.slice) -> Symbol:
         """Return one output by position or name, or several by a slice."""
         if isinstance(index, str):
@@ -147,6 +152,11 @@ class Symbol(Arithmetic):
             if not entries:
                 raise OpIndexError(f"{index} selects none of the {len(self)} outputs of {self!r}")
             return Symbol(entries)
+        if isinstance(index, Symbol) and index._is_mask:
+            raise OpTypeError(
+                f"{self!r}[mask] has a size that follows from values: write mx.sym.where(mask, x, 0), which keeps "
+                "the shape, or mx.sym.contrib.boolean_mask(x, mask), which takes rows and can only be an output"
+            )
         if not isinstance(index, int):
             raise OpTypeError(f"a symbol is indexed by int, str or slice, not by {index!r}")
         if not -len(self) <= index < len(self):
@@ -473,6 +483,8 @@ def invoke(op: Operator, hint: str, /, *args: Any, name: str | None = None, attr
     by_name = carrier((*listed, *kwargs.values()))
     if by_name is not None:
         return by_name.__mxop_operator__(op.name, args, kwargs)
+    if op.arranged is not None:
+        op, args, kwargs = op.arranged(args, kwargs)
     inputs, params = split_call(op, args, kwargs, Symbol)
     return create(op, hint.lower(), inputs, params, name, attr)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from ...ndarray import NDArray
 from ...support.errors import OpTypeError, OpValueError, shown
 
 
@@ -66,7 +68,9 @@ class DataBatch:
         for what, value in (("data", data), ("label", label)):
             if value is not None and not isinstance(value, (list, tuple)):
                 raise OpTypeError(f"DataBatch: {what} is a {type(value).__name__}; expected a list of NDArrays")
-        self.data, self.label, self.pad, self.index = data, label, pad, index
+        self.data: list[NDArray] | Any = data  # Any, so that what may be None can be indexed
+        self.label: list[NDArray] | Any = label
+        self.pad, self.index = pad, index
         self.bucket_key, self.provide_data, self.provide_label = bucket_key, provide_data, provide_label
 
     def __str__(self) -> str:
