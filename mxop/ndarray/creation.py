@@ -202,9 +202,13 @@ def full_like(
     a: NDArray, fill_value: Any, ctx: Context | None = None, dtype: Any = None, out: NDArray | None = None
 ) -> NDArray:
     """Make an array of the shape and type of another, filled with one number."""
-    if not isinstance(a, Dense):
-        raise OpTypeError(f"nd.full_like: argument a must be an NDArray, got {type(a).__name__}")
-    return full(a.shape, fill_value, a.context if ctx is None else ctx, a.dtype if dtype is None else dtype, out)
+    try:
+        if not isinstance(a, Dense):
+            raise OpTypeError(f"nd.full_like: argument a must be an NDArray, got {type(a).__name__}")
+        return full(a.shape, fill_value, a.context if ctx is None else ctx, a.dtype if dtype is None else dtype, out)
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
 def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: int = 1, infer_range: bool | None = None,
@@ -432,4 +436,4 @@ def onehot_encode(indices: NDArray, out: NDArray) -> NDArray:
     return F._onehot_encode(indices, out, out=out)
 
 
-all_end_at_caller(sys.modules[__name__], {*__all__} - {"arange", "array", "empty", "full", "ones", "zeros"})
+all_end_at_caller(sys.modules[__name__], __all__)

@@ -87,10 +87,14 @@ def copyto(self: NDArray, other: Any) -> NDArray:
 
 def as_in_context(self: NDArray, context: Context) -> NDArray:
     """Return the array itself when it is on the device, else a copy there."""
-    if not isinstance(context, Context):
-        raise OpTypeError(f"as_in_context takes a context such as mx.cpu(), got {type(context).__name__}")
-    here = self.context
-    return self if here is context or here == context else copyto(self, context)
+    try:
+        if not isinstance(context, Context):
+            raise OpTypeError(f"as_in_context takes a context such as mx.cpu(), got {type(context).__name__}")
+        here = self.context
+        return self if here is context or here == context else copyto(self, context)
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
 def astype(self: NDArray, dtype: Any, copy: bool = True) -> NDArray:
@@ -108,13 +112,21 @@ def astype(self: NDArray, dtype: Any, copy: bool = True) -> NDArray:
 
 def copy(self: NDArray) -> NDArray:
     """Return a copy on the same device."""
-    return F._copy(self)
+    try:
+        return F._copy(self)
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
 def wait_to_read(self: NDArray) -> None:
     """Wait until the array is computed; on the CPU, compute it where that has not been done yet."""
-    self._settle()
-    self._device.synchronize()
+    try:
+        self._settle()
+        self._device.synchronize()
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
 def tostype(self: NDArray, stype: str) -> Any:
@@ -219,27 +231,47 @@ def _inplace(self: NDArray, name: str, **params: Any) -> NDArray:
 
 def expand_dims(self: NDArray, axis: int, inplace: bool = False) -> NDArray:
     """Insert a dimension of size 1; `inplace` shares memory."""
-    return _inplace(self, "expand_dims", axis=axis) if inplace else F.expand_dims(self, axis=axis)
+    try:
+        return _inplace(self, "expand_dims", axis=axis) if inplace else F.expand_dims(self, axis=axis)
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
 def flatten(self: NDArray, inplace: bool = False) -> NDArray:
     """Merge all dimensions but the first; `inplace` shares memory."""
-    return _inplace(self, "Flatten") if inplace else F.Flatten(self)
+    try:
+        return _inplace(self, "Flatten") if inplace else F.Flatten(self)
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
 def squeeze(self: NDArray, axis: Any = None, inplace: bool = False) -> NDArray:
     """Remove dimensions of size 1; `inplace` shares memory."""
-    return _inplace(self, "squeeze", axis=axis) if inplace else F.squeeze(self, axis=axis)
+    try:
+        return _inplace(self, "squeeze", axis=axis) if inplace else F.squeeze(self, axis=axis)
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
 def broadcast_to(self: NDArray, shape: Any) -> NDArray:
     """Repeat the elements along dimensions of size 1, up to a shape; 0 in it keeps a dimension."""
-    return F.broadcast_to(self, shape=shape)
+    try:
+        return F.broadcast_to(self, shape=shape)
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
 def broadcast_like(self: NDArray, other: NDArray, **kwargs: Any) -> NDArray:
     """Repeat the elements along dimensions of size 1, up to the shape of another array."""
-    return F.broadcast_like(self, other, **kwargs)
+    try:
+        return F.broadcast_like(self, other, **kwargs)
+    except MXNetError as problem:
+        shorten(problem)
+        raise
 
 
 def split_v2(self: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> list[NDArray]:
@@ -364,7 +396,6 @@ def install() -> None:
     for name in ABSENT - set(fluent.NAMES):
         core.attach(name, _Absent(name))
     for name, function in TABLE.items():
-        plain = isinstance(function, FunctionType) and function not in (astype, copyto)
-        core.attach(name, ends_at_caller(function) if plain else function)
+        core.attach(name, ends_at_caller(function) if isinstance(function, FunctionType) else function)
     core.hook(**HOOKS)
     core.count_as_arrays(sparse.BaseSparseNDArray)
