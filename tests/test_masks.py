@@ -234,6 +234,20 @@ def inputs():
     return [rng.normal(size=(3, 4)).astype("float32") for _ in range(2)]
 
 
+def test_large_arrays_are_filled_through_masks():
+    data, x = sample((100, 100))
+    y = nd.array(data)
+    y.attach_grad()
+    with autograd.record():
+        x[y < 0] = float("inf")
+        x[0] = 5  # the mask gave it no history
+    x[x[:] == 0] = -0.0
+    want = np.where(data < 0, np.inf, data)
+    want[0] = 5
+    np.testing.assert_array_equal(x.asnumpy(), want)
+    assert np.signbit(x.asnumpy()[want == 0]).all()
+
+
 @pytest.mark.parametrize("name", ASSIGNED)
 def test_assignments_through_masks(name):
     data, other = inputs()
@@ -446,3 +460,28 @@ def test_where_takes_numbers():
     np.testing.assert_array_equal(x.grad.asnumpy(), np.where(data > 0, 2 * data, 0))
     with pytest.raises(TypeError, match="condition"):
         nd.where(1, x, 0)
+
+
+# ---- results of plans ------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int32"])
+def test_compiled_functions_and_composites_give_masks(dtype):
+    from mxop.op import composite
+
+    @composite
+    def between_for_masks(F, data, *, low: float = 0.0, high: float = 1.0):
+        """1 between two numbers."""
+        return F.broadcast_mul(data > low, data < high)
+
+    data, x = sample((40, 5), dtype)
+    try:
+        for call in (
+            lambda: nd.between_for_masks(x, low=-2, high=1),
+            lambda: mx.graph.compiled(lambda x: ((x > -2) & (x < 1)).reshape((-1,)).reshape(x.shape))(x),
+            lambda: mx.graph.compiled(lambda x: [x * 2, ~((x <= -2) | (x >= 1))])(x)[1],
+        ):
+            for _ in range(2):
+                np.testing.assert_array_equal(x[call()].asnumpy(), data[(data > -2) & (data < 1)])
+        numbers = mx.graph.compiled(lambda x: (x > 0) * 1.0)(x)
+        assert x[numbers].shape == (40, 5, 5)
+    finally:
+        mx.op.unregister("between_for_masks")

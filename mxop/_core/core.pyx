@@ -151,10 +151,14 @@ cdef object unsupported(int at, object other):
     return NotImplemented
 
 
-cdef tuple promoted(Array a, Array b):
-    """Return operands of two types in one, where there is one for both."""
+cdef object promoted(int at, Array a, Array b, object out):
+    """Apply an operator to arrays of two types, in one type where there is one for both."""
     found = dtypes.promoted(a.dtype, b.dtype)
-    return (a, b) if found is None else tuple([x if x.dtype == found else function_of(_op("Cast"))(x, dtype=found) for x in (a, b)])
+    if found is not None and a.dtype != found:
+        a = function_of(_op("Cast"))(a, dtype=found)
+    elif found is not None:
+        b = function_of(_op("Cast"))(b, dtype=found)
+    return call_two(<OpFunction>_two[at], a, b, out)
 
 
 cdef object binary(int at, object a, object b, object out):
@@ -162,7 +166,7 @@ cdef object binary(int at, object a, object b, object out):
     cdef object converted
     if isinstance(b, Array):
         if (<Array>a).dtype != (<Array>b).dtype:
-            a, b = promoted(a, b)
+            return promoted(at, <Array>a, <Array>b, out)
         return call_two(<OpFunction>_two[at], <Array>a, <Array>b, out)
     if type(b) is float or type(b) is int:
         return call_scalar(<OpFunction>_scalar[at], <Array>a, b, out)

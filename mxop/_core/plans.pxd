@@ -18,6 +18,7 @@ cdef class Plan:
     cdef readonly int n_visible     # outputs that a call returns
     cdef public object form         # of a function: what makes its result of the list of the outputs
     cdef readonly Device device     # on which all arrays lie
+    cdef public tuple masks         # which results are masks
     cdef list shown                 # for each output of the operator, which result it is; None where it is not computed
 
     cdef list fresh(self, list templates, list inputs)

@@ -108,7 +108,7 @@ cdef class Plan:
     def __init__(self, Prepared first, list results, list read_heads, list grads, list sizes, set carried, tuple wanted,
                  bint is_train, Py_ssize_t n_inputs, int n_visible, list shown, int gpu):
         cdef Py_ssize_t k
-        self.idle = [first]
+        self.idle, self.masks = [first], ()
         self.results, self.grads, self.sizes, self.read_heads = results, grads, sizes, read_heads
         self.n_inputs, self.wanted, self.is_train, self.n_visible, self.shown = n_inputs, wanted, is_train, n_visible, shown
         self.n_table = n_inputs + len(results) + sum(read_heads) + len(grads)
@@ -201,6 +201,9 @@ cdef class Plan:
     cdef list run(self, object inputs, list targets=None, dict values=None):
         """Run on arrays and record the run; return the outputs of the operator, None for those that nobody can see."""
         cdef list given = list(inputs), table = [None] * len(self.kept), results = self.forward(given, table, targets)
+        if targets is None:
+            for k in self.masks:
+                (<Array>results[k]).mask = True
         if is_making():
             settle_results(given, results, False)
         if self.wanted:

@@ -33,14 +33,16 @@ from .completion import Completed, Completer, NamedNodes, may_be_completed, with
 from .constants import is_literal
 from .epoch import on_epoch
 from .garbage import collected_later
+from .halves import HALF_TYPES
 from .infer import Known
-from .ir import Graph, Node, variable
+from .ir import Entry, Graph, Node, variable
 from .lowering import Lowered, lower_inference, lower_training, optimized
 from .passes import of_stage, run_passes, selected
 from .plan import Phase, Result, Sharing, phases_of
 from .recipe import Recipe, recipe_of
 from .schedule import constants_of, is_constant
 from .symbolic import has_numbers
+from .traits import is_mask
 
 
 class _Ready(plans.Prepared):
@@ -129,6 +131,8 @@ class Pattern:
         self.form: Callable | None = None
         # Lowered once: two threads may prepare the two parts, forward and backward, which share buffers.
         self.lowered = self.lower()
+        outputs = [] if derived else zip(source.outputs, self.lowered.graph.outputs, strict=False)
+        self.masks = tuple(k for k, (e, lowered) in enumerate(outputs) if is_mask(e) or is_mask(self._uncast(lowered)))
         if trace is not None and not derived:
             self._take_numbers(trace)
         self.graph, self.known = optimized(self.lowered, self.passes, gpu < 0)
@@ -140,6 +144,12 @@ class Pattern:
         self._completed: dict[tuple, Completed] = {}  # the most recent ones
         self._plans: WeakValueDictionary[tuple, Plan] = WeakValueDictionary()  # callers hold the references
         self.derivatives: dict[tuple, tuple[Guards, Pattern] | None] = {}
+
+    def _uncast(self, entry: Entry) -> Entry:
+        """Return what an output of a composite on float16 or bfloat16 data is before it is converted to that type."""
+        node = entry[0]
+        cast = node.op is not None and node.op.name == "Cast" and any(code in HALF_TYPES for _, code in self.specs)
+        return node.inputs[0] if cast else entry
 
     def lower(self, absent: tuple[int, ...] = (), source: Graph | None = None, specs: tuple = ()) -> Lowered:
         """Return `source` before the passes, with gradients of all outputs but the `absent`.
@@ -289,7 +299,7 @@ class Plan(plans.Plan):
         carried = self.recipe.carried(self.sharing) if self.recipe.buffered else set()
         super().__init__(first, first.results, reads_head, first.grads, self.sharing.buffers, carried, pattern.sought,
                          pattern.is_train, len(self.specs), pattern.n_visible, pattern.positions, self.place)  # fmt: skip
-        self.form = pattern.form
+        self.form, self.masks = pattern.form, pattern.masks
         self._derivatives: dict[tuple, Derivative] = {}
 
     def described(self) -> tuple[str, Sequence[str]]:

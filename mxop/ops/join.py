@@ -501,16 +501,22 @@ def _(F, heads, inputs, outputs):
     return [None, F.where(inputs[0], heads[0], zero), F.where(inputs[0], zero, heads[0])]
 
 
+@elementwise(name="_filled_like")
+def filled_like(data, *, scalar: Scalar):
+    """An array like the data of one number; the gradient is zero."""
+    return scalar
+
+
 @composite(name="_where_lscalar", aliases=("_npi_where_lscalar",))
-def where_lscalar(F, condition, y, *, scalar: float):
+def where_lscalar(F, condition, y, *, scalar: Scalar):
     """Choose a number where the condition is not 0, and elements of `y` elsewhere: ``where(condition, 3, y)``."""
-    return F.where(condition, F.zeros_like(y) + scalar, y)
+    return F.where(condition, F._filled_like(y, scalar=scalar), y)
 
 
 @composite(name="_where_rscalar", aliases=("_npi_where_rscalar",))
-def where_rscalar(F, condition, x, *, scalar: float):
+def where_rscalar(F, condition, x, *, scalar: Scalar):
     """Choose elements of `x` where the condition is not 0, and a number elsewhere: ``where(condition, x, 3)``."""
-    return F.where(condition, x, F.zeros_like(x) + scalar)
+    return F.where(condition, x, F._filled_like(x, scalar=scalar))
 
 
 @elementwise(name="_where_scalars", aliases=("_npi_where_scalar2",))

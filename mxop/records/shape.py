@@ -231,6 +231,10 @@ RECORDS: dict[str, Record] = {
         domain=((-1.0, 1.0), (-2.0, 2.0)), grad_inputs=(1,),
         unchecked={"shapes back": "a condition of fewer dimensions is as good as a whole one"},
     ),
+    "_filled_like": record_of(
+        lambda data, scalar: np.full_like(data, scalar), ({"scalar": 1.5}, (2, 3)), ({"scalar": -2.0}, (0, 3)), order=0,
+        grad_inputs=(),
+    ),
     "_where_scalars": record_of(
         lambda condition, x, y: np.where(condition != 0, np.full_like(condition, x), np.full_like(condition, y)),
         ({"x": 1.0, "y": -1.0}, (2, 3)), ({"x": 2.5, "y": 0.0}, (0, 3)), domain=(-1.0, 1.0), order=0, grad_inputs=(),
