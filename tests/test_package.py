@@ -432,3 +432,18 @@ def test_other_import_errors_are_not_hidden(source_tree):
     broken.write_bytes(b"not a library")
     done = in_folder(source_tree, "-c", "import mxop", path=PACKAGE.parent)
     assert done.returncode == 1 and "interp" in done.stderr and "source tree" not in done.stderr
+
+
+def test_a_new_process_has_every_operator():
+    """Modules are imported late; none of them may bring an operator that a file names before anybody imports it."""
+    code = """
+import importlib, pkgutil
+import mxop as mx
+mx.sym.Variable("x")
+first = set(mx.op.names(hidden=True))
+for module in pkgutil.walk_packages(mx.__path__, "mxop."):
+    if not module.name.endswith(("__main__", "quadratic_user", "_installed")):
+        importlib.import_module(module.name)
+print(sorted(set(mx.op.names(hidden=True)) - first))
+"""
+    assert run_python(code) == "[]"
