@@ -8,11 +8,14 @@ from mxop._core.transfer cimport copy_on_host, fill_on_host, gather_on_host
 from mxop._kernels.codes cimport FLOAT64
 from mxop._kernels.operands cimport REQ_WRITE
 
+from contextlib import nullcontext
+
 import numpy as np
 
 from mxop.support.errors import DeviceError
 
 cdef dict _gpus = {}
+_NOTHING = nullcontext()
 
 
 cpdef Device device_of(int number):
@@ -98,6 +101,10 @@ cdef class Device:
 
     cpdef place(self, object array, int number):
         """Let an array say that it is on the context of a number (see ``Context.place``), if these share memory."""
+
+    def current(self):
+        """Return a scope in which this GPU is CuPy's current device, as all of CuPy's functions want it."""
+        return _NOTHING
 
     def synchronize(self):
         """Wait for the work that was launched."""

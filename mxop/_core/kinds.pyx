@@ -256,7 +256,9 @@ cdef list shapes_by_values(object op, object attrs, object inputs, object shapes
     cdef long long reads = host_reads()
     arrays = [(<Array>a).device.view(a) for a in inputs]
     host_reads(reads)  # nothing is computed from them that has a gradient
-    return op.sized_shapes(attrs, arrays, shapes)
+    scope = ((<Array>inputs[0]).device if inputs else HOST).current()
+    with scope:
+        return op.sized_shapes(attrs, arrays, shapes)
 
 
 cdef list placed(str ctx, object shapes, object types):

@@ -88,11 +88,19 @@ def _run_gpu(xp, op, out, source, index, span, mode, put):
 
 
 def _put_gpu(xp, out, source, place, large, put):
-    """Add up runs of equal places, sorted: the same sums each time, unlike those of atomic additions."""
+    """Put elements at their places in zeros, or add them up there."""
     outer, n, inner = large
     if place.ndim == 3:
         place = (xp.arange(outer).reshape(-1, 1, 1) * n + place) * inner + xp.arange(inner)
         place, large = place.ravel(), (1, outer * n * inner, 1)
+    out[...] = sums_at(xp, out.dtype, source, place, large, put).reshape(out.shape)
+
+
+def sums_at(xp, dtype, source, place, large, put="add"):
+    """Return zeros of shape `large` to which the elements of `source` are added along the middle axis, at each `place`.
+
+    Runs of equal places are added up, sorted: the same sums each time, unlike those of atomic additions.
+    """
     order = xp.argsort(place, kind="stable")
     place, rows = place[order], source.reshape(large[0], place.size, large[2])[:, order]
     last = xp.concatenate([place[1:] != place[:-1], xp.ones(1, bool)])
@@ -105,9 +113,9 @@ def _put_gpu(xp, out, source, place, large, put):
             same = (place[step:] == place[:-step]).reshape(1, -1, 1)
             rows[:, step:] += xp.where(same, rows[:, :-step], 0)
             step *= 2
-    found = xp.zeros(large, out.dtype)
-    found[:, place[last]] = rows[:, last].astype(out.dtype)
-    out[...] = found.reshape(out.shape)
+    found = xp.zeros(large, dtype)
+    found[:, place[last]] = rows[:, last].astype(dtype)
+    return found
 
 
 def _moves(op, how, by_values=False):

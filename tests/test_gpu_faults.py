@@ -1,0 +1,118 @@
+"""Faults that a GPU does not report, or reports late and elsewhere: another current device, indices, order, CUDA's errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop import autograd, nd
+from mxop.errors import MXNetError
+
+RNG = np.random.default_rng(5)
+KEYS = {
+    "rows": lambda a: a([2, 0, 2, -1]),
+    "columns": lambda a: (slice(None), a([[1, 1], [3, 0]])),
+    "both": lambda a: (a([0, 1, 1, 0]), slice(None), a([3, 2, 2, 3])),
+    "apart": lambda a: (a([0, 1, 0]), None, slice(0, 2), a([1, 1, 1])),
+    "number": lambda a: (1, slice(None), a([4, 4, 0])),
+    "broadcast": lambda a: (a([[0], [1]]), a([0, 2, 2])),
+    "mask": lambda a: a([True, False, True]),
+    "middle": lambda a: (Ellipsis, a([2, 2, 1]), slice(3, None)),
+}
+
+
+def key_on(place, name):
+    """Return a key whose arrays lie on a device."""
+    return KEYS[name](lambda v: nd.array(v, dtype="bool" if v[0] is True else "int64", ctx=place))
+
+
+def both(values, gpu, dtype="float32"):
+    return nd.array(values, dtype=dtype), nd.array(values, dtype=dtype, ctx=gpu)
+
+
+def equal(on_cpu, on_gpu):
+    assert on_gpu.context.is_gpu and on_gpu.dtype == on_cpu.dtype
+    np.testing.assert_array_equal(on_gpu.asnumpy(), on_cpu.asnumpy())
+
+
+# ---- the current device ----------------------------------------------------------------------------------------------
+def test_another_device_may_be_current(gpu):
+    """The simulated CuPy is asked for device 1 before mxop is, and lets nothing run on arrays of device 0 then."""
+    a, b = both(RNG.normal(size=(3, 4)), gpu)
+    for make in (nd.zeros, nd.ones):
+        equal(make((2, 3)), make((2, 3), ctx=gpu))
+    equal(nd.full((2, 2), 7), nd.full((2, 2), 7, ctx=gpu))
+    for x in (a, b):
+        x[1] = 5
+        x[:, 1] = [1, 2, 3]
+        x[0] = np.arange(4)
+        x[nd.array([2], dtype="int64", ctx=x.context)] = 7
+        x[nd.array([1.0, 2.0], ctx=x.context), 0] = 8
+        x[:] = x[nd.array([2, 1, 0], dtype="int32", ctx=x.context)]
+    equal(a, b)
+    assert b[nd.array([0], dtype="int64", ctx=gpu)]._memory.device.id == gpu.device_id
+    equal(a.tostype("csr").tostype("default"), b.tostype("csr").tostype("default"))
+    equal(a.tostype("row_sparse") * 2, b.tostype("row_sparse") * 2)
+    equal(nd.dot(a.tostype("csr"), nd.ones((4, 2))), nd.dot(b.tostype("csr"), nd.ones((4, 2), ctx=gpu)))
+
+
+# ---- keys ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", KEYS)
+def test_keys_with_arrays(gpu, name):
+    shape = (3, 4, 5)
+    a, b = both(RNG.normal(size=shape), gpu)
+    equal(a[key_on(mx.cpu(), name)], b[key_on(gpu, name)])
+    grads = []
+    for x in (a, b):
+        key = key_on(x.context, name)
+        x.attach_grad()
+        with autograd.record():
+            y = x[key]
+        y.backward(nd.arange(y.size, ctx=x.context).reshape(y.shape) - 7)
+        grads.append(x.grad)
+        x = x.detach().copy()
+        x[key] = nd.arange(y.size, ctx=x.context).reshape(y.shape)  # of equal indices, the last one's
+        grads.append(x)
+    equal(grads[0], grads[2])
+    equal(grads[1], grads[3])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "float64"])
+def test_gradients_of_keys_are_exact(gpu, dtype):
+    large = [2**53 + 1, 3, -5] if dtype == "int64" else [100, 100, 100]
+    found = []
+    for place in (mx.cpu(), gpu):
+        at = nd.array([1, 1, 0], dtype="int64", ctx=place)
+        head = nd.array(np.array(large, dtype), dtype=dtype, ctx=place)
+        found.append(nd._internal._getitem_grad(head, nd.zeros((3,), dtype=dtype, ctx=place), at, key="@"))
+    equal(*found)
+
+
+@pytest.mark.parametrize("at", [3, -4, 10**12])
+def test_indices_out_of_range(gpu, at):
+    internal = nd._internal
+    for place in (mx.cpu(), gpu):
+        x = nd.zeros((3, 2), ctx=place)
+        index = nd.array([0, at], dtype="int64", ctx=place)
+        text = f"index {at} is out of bounds for axis 0 with size 3"
+        with pytest.raises(IndexError, match=text):
+            x[index]
+        with pytest.raises(IndexError, match=text):
+            x[index, 1]
+        with pytest.raises(IndexError, match=text):
+            x[index] = 1
+        with pytest.raises(IndexError, match="axis 1 with size 2"):
+            x[:, index] = 1
+        with pytest.raises(IndexError, match=f"_getitem: {text}"):
+            internal._getitem(x, index, key="@,0:2:1")
+        with pytest.raises(IndexError, match=f"_setitem: {text}"):
+            internal._setitem(x, x[:2], index, key="@")
+        with pytest.raises(IndexError, match="operator take: index"):
+            nd.take(x, index, mode="raise")
+        x.attach_grad()
+        with autograd.record(), pytest.raises(MXNetError, match=text):
+            x[index]
+        with autograd.record(), pytest.raises(IndexError, match=text):
+            nd.zeros((3, 2), ctx=place)[index] = x[:2]
+        assert not x.asnumpy().any()
