@@ -57,6 +57,39 @@ def test_another_device_may_be_current(gpu):
     equal(nd.dot(a.tostype("csr"), nd.ones((4, 2))), nd.dot(b.tostype("csr"), nd.ones((4, 2), ctx=gpu)))
 
 
+@pytest.fixture
+def cupy(simulated_gpu):
+    """The simulated CuPy."""
+    import fake_cupy
+
+    return fake_cupy
+
+
+def test_only_devices_in_use_are_waited_for(cupy):
+    x = nd.ones((2,), ctx=mx.gpu(0))
+    cupy.waits.clear()
+    nd.waitall()
+    assert cupy.waits == {0: 1}
+    x.wait_to_read()
+    x.tostype("row_sparse").wait_to_read()
+    assert cupy.waits[1] == 0
+    nd.ones((2,), ctx=mx.gpu(1)).wait_to_read()
+    cupy.waits.clear()
+    nd.waitall()
+    assert cupy.waits == {0: 1, 1: 1}
+
+
+def test_memory_is_that_of_the_device_that_is_named(cupy):
+    import cupy as module
+
+    used = [mx.context.memory_stats(mx.gpu(k))["in_use"] for k in range(2)]
+    assert used == [1024, 1025]
+    pool = module.get_default_memory_pool()
+    for empty in (mx.gpu(1).empty_cache, lambda: mx.context.empty_cache(mx.gpu(1))):
+        empty()
+        assert set(pool.emptied) == {1}
+
+
 # ---- keys ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", KEYS)
 def test_keys_with_arrays(gpu, name):

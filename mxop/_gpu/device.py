@@ -107,8 +107,8 @@ def empty_cache(device_id: int = 0) -> None:
 
 
 def synchronize(device_id: int | None = None) -> None:
-    """Wait until a device (all devices, if None) has done its work."""
-    for k in range(count()) if device_id is None else (device_id,):
+    """Wait until a device (all that were used, if None: a first look at one takes memory there) has done its work."""
+    for k in sorted(_checked) if device_id is None else (device_id,):
         with using(k) as device:
             device.synchronize()
 
