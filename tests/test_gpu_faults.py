@@ -149,3 +149,19 @@ def test_indices_out_of_range(gpu, at):
         with autograd.record(), pytest.raises(IndexError, match=text):
             nd.zeros((3, 2), ctx=place)[index] = x[:2]
         assert not x.asnumpy().any()
+
+
+# ---- sums ------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int8", "uint8", "int64"])
+def test_gradients_of_broadcasting_add_up_as_on_the_cpu(gpu, dtype):
+    large = {"float32": 1e8, "float64": 1e16, "float16": 2048}.get(dtype, 100)
+    values = np.array([[large, 1], [1, large], [-large, -large], [1, 1]]).astype(dtype)
+    internal, found = nd._internal, []
+    for place in (mx.cpu(), gpu):
+        x, ones = nd.array(values, dtype=dtype, ctx=place), nd.ones((1, 2), dtype=dtype, ctx=place)
+        other = nd.ones((2,), dtype="float32", ctx=place)
+        found.append([internal._unbroadcast(x, ones), internal._unbroadcast(x, ones[0]), internal._unbroadcast(x, x),
+                      internal._reduce_like(x, ones[0], axis=0), internal._reduce_like(x, other, axis=0),
+                      internal._unbroadcast(x[:0], ones)])  # fmt: skip
+    for on_cpu, on_gpu in zip(*found, strict=True):
+        equal(on_cpu, on_gpu)
