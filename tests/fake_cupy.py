@@ -44,6 +44,10 @@ class CompileException(Exception):
     """``cupy.cuda.compiler.CompileException``."""
 
 
+CUDARuntimeError.__module__ = "cupy_backends.cuda.api.runtime"
+OutOfMemoryError.__module__, CompileException.__module__ = "cupy.cuda.memory", "cupy.cuda.compiler"
+
+
 def fail(where):
     """Raise the error that was planned for an action."""
     if where in errors:
@@ -271,6 +275,7 @@ def _result(value, *operands, always=False):
                 found.device = a.device
                 return found
     check_device(*operands)
+    fail("allocation")
     return _wrap(value, always)
 
 

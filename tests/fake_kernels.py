@@ -32,7 +32,8 @@ def _is_array(value):
 def _library(source, launch):
     import fake_cupy
 
-    fake_cupy.fail("compilation" if source not in compiled else "launch")
+    if source not in compiled:
+        fake_cupy.fail("compilation")
     compiled.add(source)
     return host_library(source + launch)
 
@@ -86,9 +87,12 @@ counts = {"kernels": 0, "graphs": 0}
 
 def _launch(function, *arguments):
     """Launch a kernel, or note it where a stream is captured."""
+    import fake_cupy
+
     if _capturing:
         _capturing[-1].append((function, arguments))
     else:
+        fake_cupy.fail("launch")
         counts["kernels"] += 1
         function(*arguments)
 

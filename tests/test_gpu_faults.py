@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop.errors import MXNetError
+from mxop.errors import DeviceError, MXNetError
 
 RNG = np.random.default_rng(5)
 KEYS = {
@@ -165,3 +170,82 @@ def test_gradients_of_broadcasting_add_up_as_on_the_cpu(gpu, dtype):
                       internal._unbroadcast(x[:0], ones)])  # fmt: skip
     for on_cpu, on_gpu in zip(*found, strict=True):
         equal(on_cpu, on_gpu)
+
+
+# ---- errors of CUDA --------------------------------------------------------------------------------------------------
+CALLS = {
+    "elementwise": (lambda x: nd.exp(x) * 2, "operator (exp|_mul_scalar)"),
+    "reduction": (lambda x: nd.sum(x, axis=0), "operator sum"),
+    "kernel": (lambda x: nd.dot(x, x), "operator dot"),
+    "composite": (lambda x: nd.softmax(x), "operator softmax"),
+    "out": (lambda x: nd.exp(x, out=x), "operator exp"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_errors_of_cuda_name_the_operator(cupy, name):
+    call, named = CALLS[name]
+    x = nd.ones((3, 3), ctx=mx.gpu(0))
+    for again in range(2):  # the second time, the kernels are known
+        if name != "out":
+            cupy.errors["allocation"] = cupy.OutOfMemoryError("Out of memory allocating 36 bytes")
+            with pytest.raises(MemoryError, match=f"{named}: .*Out of memory allocating 36") as found:
+                call(x)
+            assert isinstance(found.value, MXNetError)
+        if name != "kernel":
+            cupy.errors["launch"] = cupy.CUDARuntimeError()
+            if not again:
+                cupy.errors["compilation"] = cupy.CompileException("expected a ;")
+            with pytest.raises(DeviceError, match=named):
+                call(x)
+            cupy.errors.clear()
+        call(x)
+
+
+def test_errors_of_cuda_outside_of_operators(cupy):
+    x = nd.ones((3, 3), ctx=mx.gpu(0))
+    for make in (lambda: nd.zeros((2,), ctx=mx.gpu(0)), lambda: nd.array([1], ctx=mx.gpu(0)), lambda: x[x > 0]):
+        cupy.errors["allocation"] = cupy.OutOfMemoryError("Out of memory")
+        with pytest.raises(MemoryError, match="Out of memory") as found:
+            make()
+            cupy.errors.clear()
+        assert isinstance(found.value, MXNetError)
+    for wait in (nd.waitall, x.wait_to_read, x.asnumpy, x[0, 0].asscalar):
+        cupy.errors["synchronization"] = cupy.CUDARuntimeError()
+        with pytest.raises(MXNetError, match="gpu.0.: CUDARuntimeError: .*illegal.*MXOP_GPU_WAIT"):
+            wait()
+        cupy.errors.clear()
+    executor = mx.sym.exp(mx.sym.Variable("x"), name="named").bind(mx.gpu(0), {"x": x})
+    cupy.errors["launch"] = cupy.CUDARuntimeError()
+    with pytest.raises(DeviceError, match="named"):
+        executor.forward()
+
+
+WAITING = """
+import sys
+import fake_cupy
+sys.modules["cupy"] = fake_cupy.module()
+import mxop as mx
+x = mx.nd.ones((3, 3), ctx=mx.gpu(0))
+calls = {"exp": lambda: mx.nd.exp(x), "sum": lambda: x.sum(), "dot": lambda: mx.nd.dot(x, x), "softmax": lambda: mx.nd.softmax(x),
+         "named": mx.sym.exp(mx.sym.Variable("x"), name="named").bind(mx.gpu(0), {"x": x}).forward}
+for name, call in calls.items():
+    fake_cupy.errors["synchronization"] = fake_cupy.CUDARuntimeError()
+    try:
+        call()
+        print("nothing")
+    except mx.errors.DeviceError as problem:
+        print(name in str(problem))
+    fake_cupy.errors.clear()
+    call()
+print(fake_cupy.waits[0] > 0)
+"""
+
+
+@pytest.mark.parametrize("asked", ["1", "0"])
+def test_calls_wait_where_the_environment_asks(simulated_gpu, asked):
+    tests = pathlib.Path(__file__).parent
+    path = os.pathsep.join([str(tests), str(tests.parent)])
+    ran = subprocess.run([sys.executable, "-c", WAITING], env=os.environ | {"MXOP_GPU_WAIT": asked, "PYTHONPATH": path},
+                         capture_output=True, text=True, check=False, cwd=tests)  # fmt: skip
+    assert ran.stdout.split() == (["True"] * 6 if asked == "1" else ["nothing"] * 5 + ["False"]), ran.stderr

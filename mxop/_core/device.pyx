@@ -8,6 +8,7 @@ from mxop._core.transfer cimport copy_on_host, fill_on_host, gather_on_host
 from mxop._kernels.codes cimport FLOAT64
 from mxop._kernels.operands cimport REQ_WRITE
 
+import os
 from contextlib import nullcontext
 
 import numpy as np
@@ -16,6 +17,15 @@ from mxop.support.errors import DeviceError
 
 cdef dict _gpus = {}
 _NOTHING = nullcontext()
+cdef bint _waits = os.environ.get("MXOP_GPU_WAIT", "0") not in ("", "0")
+
+
+cdef int wait_if_asked() except -1:
+    """Wait for the GPUs in use after a call, where the environment asks for it: a fault is then told by its own call."""
+    if _waits:
+        from mxop._gpu import device
+        device.synchronize()
+    return 0
 
 
 cpdef Device device_of(int number):

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..support import dtypes
 from ..support.distribution import install
-from ..support.errors import DeviceError, OpTypeError
+from ..support.errors import DeviceError, OpTypeError, of_gpu
 
 _INSTALL = f"{install('cuda13')} for CUDA 13, or {install('cuda12')} for CUDA 12"
 _cupy: Any = None
@@ -74,9 +74,22 @@ def count() -> int:
         return 0
 
 
-def using(device_id: int) -> Any:
-    """Return a context manager that makes a device CuPy's current one."""
-    return require(device_id).cuda.Device(device_id)
+class using:
+    """A scope in which a device is CuPy's current one, and which errors of CuPy and CUDA leave as errors of mxop."""
+
+    __slots__ = ("device", "number")
+
+    def __init__(self, device_id: int):
+        self.number, self.device = device_id, require(device_id).cuda.Device(device_id)
+
+    def __enter__(self) -> Any:
+        self.device.__enter__()
+        return self.device
+
+    def __exit__(self, kind: type | None, problem: Any, trace: Any) -> None:
+        self.device.__exit__(kind, problem, trace)
+        if problem is not None and (found := of_gpu(problem, f"gpu({self.number})")) is not problem:
+            raise found
 
 
 def id_of(array: Any) -> int:
