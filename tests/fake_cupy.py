@@ -16,6 +16,7 @@ errors : dict
 
 from __future__ import annotations
 
+import ctypes
 import types
 from collections import Counter
 
@@ -156,13 +157,17 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         return {"shape": self.shape, "typestr": self.dtype.str, "data": (self.data.ptr, False), "version": 3,
                 "strides": None if self.flags.c_contiguous else self.strides, "stream": 1}  # fmt: skip
 
+    managed = False  # whether CUDA manages the memory
+
     def __dlpack__(self, stream=None, **options):
         check_device(self)
         exported.append(stream)
-        return self._host.__dlpack__()
+        capsule = self._host.__dlpack__()
+        _device_field(capsule)[:] = self.__dlpack_device__()
+        return capsule
 
     def __dlpack_device__(self):
-        return (2, self.device.id)
+        return (13 if self.managed else 2, self.device.id)
 
     def __getattr__(self, name):  # sum, reshape, astype...
         if name.startswith("__"):
@@ -389,10 +394,22 @@ class _Pool:
         self.emptied.append(_current[-1])
 
 
+def _device_field(capsule):
+    """Return the field of a DLPack capsule that names the device."""
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    return (ctypes.c_int32 * 2).from_address(pointer(capsule, b"dltensor") + 8)
+
+
 def _from_dlpack(owner):
-    found = _wrap(np.from_dlpack(types.SimpleNamespace(__dlpack__=lambda **options: owner.__dlpack__(stream=0),
-                                                       __dlpack_device__=lambda: (1, 0))))  # fmt: skip
-    found.device = Device(owner.__dlpack_device__()[1])
+    kind, place = owner.__dlpack_device__()
+    assert kind in (2, 13)
+    capsule = owner.__dlpack__(stream=_current[-1])
+    _device_field(capsule)[:] = (1, 0)
+    proxy = types.SimpleNamespace(__dlpack__=lambda **options: capsule, __dlpack_device__=lambda: (1, 0))
+    found = _wrap(np.from_dlpack(proxy))
+    found.device = Device(place)
     return found
 
 

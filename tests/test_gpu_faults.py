@@ -249,3 +249,35 @@ def test_calls_wait_where_the_environment_asks(simulated_gpu, asked):
     ran = subprocess.run([sys.executable, "-c", WAITING], env=os.environ | {"MXOP_GPU_WAIT": asked, "PYTHONPATH": path},
                          capture_output=True, text=True, check=False, cwd=tests)  # fmt: skip
     assert ran.stdout.split() == (["True"] * 6 if asked == "1" else ["nothing"] * 5 + ["False"]), ran.stderr
+
+
+# ---- other libraries -------------------------------------------------------------------------------------------------
+def test_cuda_array_interface(gpu):
+    x = nd.array(np.arange(12).reshape(3, 4), ctx=gpu)
+    found = x[:, 1:].__cuda_array_interface__
+    assert found["shape"] == (3, 3) and found["strides"] == (16, 4) and found["typestr"] == "<f4"
+    assert found["data"] == (x.__cuda_array_interface__["data"][0] + 4, False)
+    assert found["version"] == 3 and found["stream"]
+    assert not hasattr(nd.ones((2,)), "__cuda_array_interface__")
+    assert not hasattr(nd.ones((2,)).tostype("row_sparse"), "__cuda_array_interface__")
+
+
+def test_dlpack_of_a_gpu(cupy):
+    for device in (mx.gpu(0), mx.gpu(1)):
+        x = nd.array([[1, 2], [3, 4]], ctx=device)
+        assert x.__dlpack_device__() == (2, device.device_id)
+        for given in (x, x[:, ::-1], x.__dlpack__(stream=7), nd.to_dlpack_for_write(x), x._memory):
+            y = nd.from_dlpack(given)
+            assert y.context == device and y.shape == (2, 2)
+        assert 7 in cupy.exported
+        nd.from_dlpack(x.__dlpack__())[0] = 9
+        assert x.asnumpy().tolist() == [[9, 9], [3, 4]]
+        memory = x._memory
+        memory.managed = True
+        y = nd.from_dlpack(memory)
+        assert y.context == device and y.__dlpack_device__()[1] == device.device_id
+        assert x.__dlpack_device__() == (13, device.device_id)
+    pytest.importorskip("ml_dtypes")
+    halves = nd.array([1.5, 2], dtype="bfloat16", ctx=mx.gpu(0))
+    back = nd.from_dlpack(halves.__dlpack__())
+    assert back.dtype == halves.dtype and back.asnumpy().astype("f4").tolist() == [1.5, 2]
