@@ -281,3 +281,74 @@ def test_dlpack_of_a_gpu(cupy):
     halves = nd.array([1.5, 2], dtype="bfloat16", ctx=mx.gpu(0))
     back = nd.from_dlpack(halves.__dlpack__())
     assert back.dtype == halves.dtype and back.asnumpy().astype("f4").tolist() == [1.5, 2]
+
+    odd = np.zeros(4, np.dtype([("a", "f4"), ("b", "u1")]))["a"]
+    strange = type(x._memory)(4, np.float32)
+    strange._host = odd
+    strange.device = x._memory.device
+    with pytest.raises(ValueError, match="no multiples of the 4 bytes"):
+        nd.from_dlpack(strange)
+
+
+def test_pinned_memory_is_read_before_a_call_returns(cupy):
+    host = np.arange(6, dtype="float32")
+    cupy.pinned.add(host.ctypes.data)
+    made = [nd.array(host, ctx=mx.gpu(0)), nd.zeros((6,), ctx=mx.gpu(0))]
+    made[1][:] = host
+    host[:] = -1
+    for x in made:
+        assert x.asnumpy().tolist() == list(range(6))
+
+
+def test_a_forked_process_says_that_it_cannot_use_the_gpu(cupy):
+    x = nd.ones((2, 2), ctx=mx.gpu(0))
+    nd.exp(x)
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        said = []
+        for call in (lambda: nd.exp(x), lambda: nd.dot(x, x), lambda: nd.zeros((2,), ctx=mx.gpu(0)), x.asnumpy):
+            try:
+                call()
+                said.append("nothing")
+            except DeviceError as problem:
+                said.append(str("forked" in str(problem) and "spawn" in str(problem)))
+        os.write(write, " ".join(said).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        assert pipe.read().split() == ["True"] * 4
+    nd.exp(x)
+
+
+# ---- waits -----------------------------------------------------------------------------------------------------------
+def test_calls_that_wait_for_the_device(cupy):
+    x, at = nd.ones((3, 4), ctx=mx.gpu(0)), nd.array([0, 2], dtype="int64", ctx=mx.gpu(0))
+    calls = {
+        lambda: nd.exp(x) + 1: 0, lambda: x.sum(axis=0): 0, lambda: nd.dot(x, x.T): 0, lambda: nd.one_hot(at, 3): 0,
+        lambda: nd.take(x, at): 0, lambda: nd.take(x, at, mode="raise"): 1, lambda: x[at]: 1, lambda: x[1:, 0]: 0,
+        lambda: nd.cumsum(x): 0, lambda: nd.gather_nd(x, nd.stack(at, at)): 1, lambda: nd.pick(x, at[:1].reshape((1, 1)).tile((1, 4)), axis=0): 0,
+    }  # fmt: skip
+    for call, most in calls.items():
+        call()
+        cupy.waits.clear()
+        call()
+        assert cupy.waits[0] <= most
+
+
+def test_products_are_written_where_they_belong(cupy):
+    a, b = both(RNG.normal(size=(4, 4)), mx.gpu(0))
+    out = nd.zeros((4, 4), ctx=mx.gpu(0))
+    for name, call in {"dot": lambda x, o: nd.dot(x, x, transpose_b=True, out=o),
+                       "batch": lambda x, o: nd.batch_dot(x.reshape((1, 4, 4)), x.reshape((1, 4, 4)), out=o.reshape((1, 4, 4))),
+                       "bias": lambda x, o: nd.FullyConnected(x, x, x[0], num_hidden=4, out=o),
+                       "layer": lambda x, o: nd.FullyConnected(x, x, num_hidden=4, no_bias=True, out=o),
+                       "part": lambda x, o: nd.dot(x, x[:, :2], out=o[:, 1:3]),
+                       "own": lambda x, o: nd.dot(x, x, out=x)}.items():  # fmt: skip
+        wanted = nd.zeros((4, 4))
+        call(a, wanted)
+        call(b, out)
+        if name != "own":
+            np.testing.assert_allclose(out.asnumpy(), wanted.asnumpy(), rtol=1e-5, err_msg=name)
+        np.testing.assert_allclose(b.asnumpy(), a.asnumpy(), rtol=1e-5)

@@ -6,10 +6,12 @@ say so, all others deal in CuPy's arrays.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 
+from .._core import launched
 from ..support import dtypes
 from ..support.distribution import install
 from ..support.errors import DeviceError, OpTypeError, of_gpu
@@ -17,6 +19,19 @@ from ..support.errors import DeviceError, OpTypeError, of_gpu
 _INSTALL = f"{install('cuda13')} for CUDA 13, or {install('cuda12')} for CUDA 12"
 _cupy: Any = None
 _checked: set[int] = set()
+_forked = False  # from a process that had used a GPU
+
+
+def _in_child() -> None:
+    """Use no GPU of the process that this one was forked from, and launch nothing as before."""
+    global _forked
+    if _checked:
+        _forked = True
+        _checked.clear()
+        launched.forget()
+
+
+os.register_at_fork(after_in_child=_in_child)
 
 
 # ---- finding it ------------------------------------------------------------------------------------------------------
@@ -51,6 +66,9 @@ def require(device_id: int = 0) -> Any:
     if device_id in _checked:
         return _cupy
     what = f"gpu({device_id})"
+    if _forked:
+        raise DeviceError(f"{what}: this process was forked from one that had used a GPU, which CUDA does not allow; start it "
+                          'by multiprocessing.get_context("spawn"), or use a GPU in the new processes alone')  # fmt: skip
     xp = _load(what)
     try:
         found = xp.cuda.runtime.getDeviceCount()
@@ -143,6 +161,9 @@ def uploaded(host: np.ndarray, device_id: int) -> Any:
     """Return a copy of a NumPy array on a device."""
     result = allocate(host.shape, dtypes.code_of(host.dtype), device_id)
     if host.size:
+        host = np.asarray(host, order="C")
         with using(device_id):
-            result.set(np.asarray(host, order="C"))
+            result.set(host)
+            if _cupy.cuda.runtime.pointerGetAttributes(host.ctypes.data).type:  # pinned: it is read later
+                _cupy.cuda.get_current_stream().synchronize()
     return result

@@ -229,18 +229,17 @@ def _tensor_of(capsule: Any) -> Any:
 
 def dlpack_device(self: NDArray) -> tuple[int, int]:
     """Return DLPack's (device type, device id)."""
-    return (1, 0) if self._device is core.HOST else self._memory.__dlpack_device__()
+    return self._memory.__dlpack_device__()
 
 
 @property
 def cuda_array_interface(self: NDArray) -> dict[str, Any]:
     """What CuPy, Numba and PyTorch read to share the memory of an array on a GPU; others do not have it."""
-    if self._device is core.HOST:
-        raise AttributeError("__cuda_array_interface__ is of arrays on a GPU")
+    with self._device.current():
+        found = self._memory.__cuda_array_interface__
     if tape.tracked(self):
         leaving(self)
-    with self._device.current():
-        return self._memory.__cuda_array_interface__
+    return found
 
 
 class _Capsule:
@@ -288,16 +287,26 @@ def from_dlpack(dlpack: Any) -> NDArray:
     bits = tensor is not None and tensor.code == _BFLOAT
     if bits:
         tensor.code = _UINT  # NumPy reads integers of the same bits
-    device = Context("gpu", place)._device if kind in _CUDA else core.HOST
-    with device.current(), translated("nd.from_dlpack"):
-        found = device.library.from_dlpack(_Capsule(dlpack, (kind, place)) if is_capsule else dlpack)
-    if device is not core.HOST:
-        return device.wrap(found.view(dtypes.numpy_dtype(dtypes.BFLOAT16)) if bits else found)
+    source = _Capsule(dlpack, (kind, place)) if is_capsule else dlpack
+    if kind in _CUDA:
+        return _of_gpu(source, Context("gpu", place)._device, bits)
+    with translated("nd.from_dlpack"):
+        found = np.from_dlpack(source)
     if not tells and not found.flags.writeable and found.size:
         found = np.asarray(_Memory(found))  # old capsules cannot say whether they may be written; MXNet's may
     if bits:
         found = found.view(dtypes.numpy_dtype(dtypes.BFLOAT16))
     return creation.over(found)
+
+
+def _of_gpu(source: Any, device: Any, bits: bool) -> NDArray:
+    """Return an array over memory of a GPU; `bits` says that integers stand for bfloat16."""
+    if isinstance(source, device.library.ndarray) and any(step % source.itemsize for step in source.strides):
+        raise OpValueError(f"nd.from_dlpack: strides of {source.strides} bytes are no multiples of the {source.itemsize} bytes "
+                           "of an element, as DLPack wants them; give it a copy")  # fmt: skip
+    with device.current(), translated("nd.from_dlpack"):
+        found = device.library.from_dlpack(source)
+        return device.wrap(found.view(dtypes.numpy_dtype(dtypes.BFLOAT16)) if bits else found)
 
 
 def _exported(owner: Any) -> Any:
