@@ -51,8 +51,8 @@ def _prepare(steps, op, out, source, index, span, mode, put):
 
 def _places(xp, op, index, span, mode):
     """Return the place of each index in ``n``."""
-    place = 0
-    for k, (at, size) in enumerate(zip(index.reshape(len(span.sizes), -1), span.sizes, strict=True)):
+    place, wrong = 0, []
+    for at, size in zip(index.reshape(len(span.sizes), -1), span.sizes, strict=True):
         if at.dtype.kind not in "iub":
             at = xp.clip(xp.nan_to_num(at.astype(xp.float64), nan=-9e18), -9e18, 9e18)
         at = at.astype(xp.int64)
@@ -63,10 +63,10 @@ def _places(xp, op, index, span, mode):
         else:
             if mode == "negative":
                 at = xp.where(at < 0, at + size, at)
-            wrong = (at < 0) | (at >= size)
-            if wrong.any():
-                _refuse(op, index, k * at.size + int(wrong.argmax()), span.sizes)
+            wrong.append((at < 0) | (at >= size))
         place = place * size + at
+    if wrong and (wrong := xp.concatenate(wrong)).any():  # the only wait for the device
+        _refuse(op, index, int(wrong.argmax()), span.sizes)
     return place
 
 
@@ -590,9 +590,8 @@ def _(xp, inputs, outputs, *, depth, on_value, off_value, dtype):
     rows, at = out.reshape(index.size, depth), index.ravel()
     if at.dtype.kind not in "iub":
         at = xp.trunc(at.astype(xp.float64))
-    valid = xp.flatnonzero((at >= 0) & (at < depth))
     rows.fill(off_value)
-    rows[valid, at[valid].astype(xp.int64)] = on_value
+    rows[at.reshape(-1, 1) == xp.arange(depth)] = on_value
 
 
 @one_hot.cpu(prepared=True)
