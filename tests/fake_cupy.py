@@ -444,9 +444,10 @@ def module(devices=2):
     exported.clear()
     pinned.clear()
     cupy = _Module("cupy")
-    runtime = types.SimpleNamespace(getDeviceCount=lambda: devices, getDevice=lambda: _current[-1],
-                                    CUDARuntimeError=CUDARuntimeError,
-                                    pointerGetAttributes=lambda ptr: types.SimpleNamespace(type=int(ptr in pinned)))  # fmt: skip
+    runtime = types.SimpleNamespace(
+        getDeviceCount=lambda: devices, getDevice=lambda: _current[-1], CUDARuntimeError=CUDARuntimeError,
+        pointerGetAttributes=lambda ptr: types.SimpleNamespace(type=int(ptr in pinned)),
+    )  # fmt: skip
     cupy.cuda = types.SimpleNamespace(runtime=runtime, Device=Device, MemoryPointer=MemoryPointer,
                                        UnownedMemory=UnownedMemory)  # fmt: skip
     cupy.cuda.compiler = types.SimpleNamespace(_NVRTCProgram=type("_NVRTCProgram", (fake_kernels.NVRTCProgram,), {}),
