@@ -62,6 +62,21 @@ def test_another_device_may_be_current(gpu):
     equal(nd.dot(a.tostype("csr"), nd.ones((4, 2))), nd.dot(b.tostype("csr"), nd.ones((4, 2), ctx=gpu)))
 
 
+def test_indices_on_another_device(simulated_gpu):
+    x = nd.array([1, 2, 3], ctx=mx.gpu(0))
+    for place in (mx.gpu(1), mx.cpu()):
+        at = nd.array([2, 0], dtype="int64", ctx=place)
+        assert x[at].asnumpy().tolist() == [3, 1] and x[at].context == mx.gpu(0)
+        y = x.copy()
+        y[at] = nd.array([7, 8], ctx=mx.gpu(1))
+        assert y.asnumpy().tolist() == [8, 2, 7]
+        y.attach_grad()
+        with autograd.record():
+            z = y[at]
+        z.backward()
+        assert y.grad.asnumpy().tolist() == [1, 0, 1]
+
+
 @pytest.fixture
 def cupy(simulated_gpu):
     """The simulated CuPy."""

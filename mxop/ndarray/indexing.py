@@ -102,8 +102,10 @@ def _index_array(item: Any, xp: Any) -> Any:
     )
 
 
-def _numpy_key(items: tuple, xp: Any) -> tuple:
-    """Return a key in which arrays are NumPy's (or CuPy's)."""
+def _numpy_key(x: NDArray, items: tuple, xp: Any) -> tuple:
+    """Return a key in which arrays are NumPy's (or CuPy's, on the device of `x`)."""
+    if x.context.is_gpu:
+        items = tuple(item.as_in_context(x.context) if isinstance(item, Dense) else item for item in items)
     return tuple(
         item
         if item is None or item is Ellipsis or isinstance(item, slice) or _basic((item,))
@@ -208,7 +210,7 @@ def _chosen(x: NDArray, items: tuple) -> NDArray:
     """Return a copy of the elements that a key with arrays names."""
     memory, xp = _memory(x)
     try:
-        key = _numpy_key(items, xp)
+        key = _numpy_key(x, items, xp)
         ops.check_places(xp, key, x.shape)
         found = memory[key]
     except MXNetError:
@@ -222,7 +224,7 @@ def _chosen(x: NDArray, items: tuple) -> NDArray:
 def _recorded_key(x: NDArray, items: tuple) -> tuple[str, list[NDArray]]:
     """Return a key with arrays as text, and its index arrays; masks become arrays of indices."""
     xp = _memory(x)[1]
-    found = _numpy_key(items, xp)
+    found = _numpy_key(x, items, xp)
     if any(_is_mask(i, xp) and i.ndim == 0 for i in found):
         raise OpIndexError("indexing with a single boolean is not differentiable; use x[None] or detach()")
     used = sum(i.ndim if _is_mask(i, xp) else i is not None and i is not Ellipsis for i in found)
@@ -394,7 +396,7 @@ def _assign_advanced(x: NDArray, items: tuple, value: Any) -> None:
         value = value.as_in_context(x.context)
     _check_writable(memory)
     try:
-        key = tuple(_apart(k, memory, xp) if isinstance(k, xp.ndarray) else k for k in _numpy_key(items, xp))
+        key = tuple(_apart(k, memory, xp) if isinstance(k, xp.ndarray) else k for k in _numpy_key(x, items, xp))
         numbers = _memory(value)[0] if isinstance(value, Dense) else numeric(value, x.dtype_code, "x[key] = value", xp)
         found = converted(numbers, x.dtype_code)
         found = _apart(found, memory, xp)
