@@ -102,7 +102,7 @@ class Context(metaclass=showing("default_ctx", lambda: _defaults)):
         if self.is_gpu:
             from ._gpu import device
 
-            device.empty_cache()
+            device.empty_cache(self.device_id)
         else:
             memory.empty_cache()
 
@@ -193,7 +193,7 @@ def memory_stats(ctx: Context | None = None) -> dict[str, int]:
     if ctx is not None and ctx.is_gpu:
         from ._gpu import device
 
-        return device.memory_stats()
+        return device.memory_stats(ctx.device_id)
     return memory.stats()
 
 

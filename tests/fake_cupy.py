@@ -1,19 +1,72 @@
 """A simulation of CuPy's small part that mxop uses: arrays in host memory, kernels compiled by the host's C++ compiler.
 
-It lets every machine run mxop's GPU paths (dispatch, requests, views, transfers, autograd).  It says nothing of CUDA, of
-streams or of speed; ``pytest -m gpu`` does that.  As in CuPy, arrays do not mix with NumPy's and are not converted to them
-silently.  :func:`module` makes the module.
+It lets every machine run mxop's GPU paths (dispatch, requests, views, transfers, autograd).  It says nothing of CUDA or of
+speed; ``pytest -m gpu`` does that.  As in CuPy, arrays do not mix with NumPy's and are not converted to them silently, and
+indices out of range wrap around.  It is stricter than CuPy where CuPy's answer depends on the machine: whatever computes
+needs the device of its arrays to be the current one, and of equal indices that are assigned to, the first one wins.
+:func:`module` makes the module; device 1 is current when it begins, as if another library had made it so.
+
+Attributes
+----------
+waits : collections.Counter
+    How often the host waited for a device, by its number.
+errors : dict
+    Errors that the next ``"allocation"``, ``"launch"``, ``"compilation"`` or ``"synchronization"`` raises, once.
 """
 
 from __future__ import annotations
 
+import ctypes
 import types
+from collections import Counter
 
 import fake_kernels
 import numpy as np
 
 _current = [0]
 made = fake_kernels.made
+waits: Counter = Counter()
+errors: dict[str, Exception] = {}
+
+
+class CUDARuntimeError(RuntimeError):
+    """``cupy.cuda.runtime.CUDARuntimeError``, as an unfinished kernel's fault is reported."""
+
+    def __init__(self, status=700):
+        self.status = status
+        super().__init__("cudaErrorIllegalAddress: an illegal memory access was encountered")
+
+
+class OutOfMemoryError(MemoryError):
+    """``cupy.cuda.memory.OutOfMemoryError``."""
+
+
+class CompileException(Exception):
+    """``cupy.cuda.compiler.CompileException``."""
+
+
+CUDARuntimeError.__module__ = "cupy_backends.cuda.api.runtime"
+OutOfMemoryError.__module__, CompileException.__module__ = "cupy.cuda.memory", "cupy.cuda.compiler"
+
+
+def fail(where):
+    """Raise the error that was planned for an action."""
+    if where in errors:
+        raise errors.pop(where)
+
+
+def waited(device):
+    """Count that the host waits for a device."""
+    waits[device] += 1
+    while _uploads:
+        target, source = _uploads.pop()
+        target[...] = source
+    fail("synchronization")
+
+
+#: Addresses of pinned memory, and copies from there that nobody waited for: they read it at the last moment.
+pinned: set[int] = set()
+_uploads: list = []
 
 
 class Device:
@@ -30,7 +83,8 @@ class Device:
         _current.pop()
 
     def synchronize(self):
-        pass
+        assert _current[-1] == self.id
+        waited(self.id)
 
     mem_info = (1 << 30, 1 << 31)
 
@@ -61,11 +115,24 @@ class _Interface:
                                     "version": 3}  # fmt: skip
 
 
+def check_device(*arrays):
+    """Raise unless arrays lie on the current device: CuPy's kernels run there."""
+    for a in arrays:
+        if isinstance(a, ndarray):
+            here = _current[-1]
+            assert a.device.id == here, (
+                f"an array of device {a.device.id} is used while device {here} is the current one"
+            )
+        elif isinstance(a, (list, tuple)):
+            check_device(*a)
+
+
 class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     """``cupy.ndarray`` over host memory."""
 
     def __init__(self, shape, dtype=float, memptr=None, strides=None, order="C"):
         if memptr is None:
+            fail("allocation")
             host = np.empty(shape, dtype, order)
         else:
             host = np.asarray(_Interface(memptr, tuple(shape), np.dtype(dtype), strides)).view(dtype)
@@ -82,53 +149,101 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     dtype = property(lambda self: self._host.dtype)
     size = property(lambda self: self._host.size)
     ndim = property(lambda self: self._host.ndim)
+    itemsize = property(lambda self: self._host.itemsize)
     nbytes = property(lambda self: self._host.nbytes)
     flags = property(lambda self: self._host.flags)
-    T = property(lambda self: _wrap(self._host.T))
+    T = property(lambda self: _result(self._host.T, self))
 
     def __array__(self, *args, **kwargs):
         raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()`")
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        check_device(inputs, tuple(kwargs.values()))
         return _wrap(getattr(ufunc, method)(*map(_plain, inputs), **{k: _plain(v) for k, v in kwargs.items()}))
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"shape": self.shape, "typestr": self.dtype.str, "data": (self.data.ptr, False), "version": 3,
+                "strides": None if self.flags.c_contiguous else self.strides, "stream": 1}  # fmt: skip
+
+    managed = False  # whether CUDA manages the memory
+
+    def __dlpack__(self, stream=None, **options):
+        check_device(self)
+        exported.append(stream)
+        capsule = self._host.__dlpack__()
+        _device_field(capsule)[:] = self.__dlpack_device__()
+        return capsule
+
+    def __dlpack_device__(self):
+        return (13 if self.managed else 2, self.device.id)
 
     def __getattr__(self, name):  # sum, reshape, astype...
         if name.startswith("__"):
             raise AttributeError(name)
-        return _delegate(getattr(self._host, name))
+        return _delegate(getattr(self._host, name), self)
 
     def __getitem__(self, key):
-        return _wrap(self._host[_plain(key)], always=True)
+        if any(isinstance(k, ndarray) and k.dtype == bool for k in (key if isinstance(key, tuple) else (key,))):
+            waited(_current[-1])
+        return _result(self._host[_wrapping(key, self.shape, self)], self, always=True)
 
     def __setitem__(self, key, value):
-        self._host[_plain(key)] = _plain(value)
+        check_device(self, value)
+        found, value = _wrapping(key, self.shape, self), _plain(value)
+        if any(isinstance(k, np.ndarray) and k.dtype != bool for k in found):
+            places = np.arange(self.size).reshape(self.shape)[found]
+            each, first = np.unique(places, return_index=True)
+            values = np.broadcast_to(value, places.shape).reshape(-1)[first]
+            self._host[np.unravel_index(each, self.shape)] = values
+        else:
+            self._host[found] = value
 
     def __len__(self):
         return len(self._host)
 
     def __float__(self):
-        return float(self._host)
+        return float(self.get())
 
     def __int__(self):
-        return int(self._host)
+        return int(self.get())
+
+    def __index__(self):
+        return self.get().__index__()
 
     def __bool__(self):
-        return bool(self._host)
+        return bool(self.get())
+
+    def item(self, *at):
+        return self.get().item(*at)
+
+    def tolist(self):
+        return self.get().tolist()
 
     def get(self):
+        waited(self.device.id)
         return self._host.copy()
 
     def set(self, host):
         assert type(host) is np.ndarray and host.shape == self.shape and host.dtype == self.dtype, (
             "set() does not convert"
         )
-        self._host[...] = host
+        check_device(self)
+        if host.ctypes.data in pinned:
+            _uploads.append((self._host, host))
+        else:
+            self._host[...] = host
 
     def fill(self, value):
+        check_device(self)
         self._host.fill(_plain(value))
 
-    def copy(self, order="C"):
+    def copy(self, order="C"):  # CuPy copies between devices, to the current one
         return _wrap(self._host.copy(order))
+
+
+#: Streams that arrays were exported for.
+exported: list = []
 
 
 def _plain(value):
@@ -142,22 +257,80 @@ def _plain(value):
     return value
 
 
+def _wrapping(key, shape, of):
+    """Return a key for NumPy, in which integer arrays name existing places: CuPy takes them modulo the size."""
+    items = list(key) if isinstance(key, tuple) else [key]
+    used = sum(
+        k.ndim if isinstance(k, ndarray) and k.dtype == bool else k is not None and k is not Ellipsis for k in items
+    )
+    found, axis = [], 0
+    for item in items:
+        if isinstance(item, ndarray):
+            check_device(item, of)
+        if isinstance(item, ndarray) and item.dtype == bool:
+            found.append(item._host)
+            axis += item.ndim
+            continue
+        host = np.asarray(_plain(item)) if isinstance(item, (ndarray, list)) else None
+        if host is not None and host.dtype.kind in "iu":
+            found.append(host.astype(np.int64) % max(shape[axis], 1))
+        else:
+            found.append(_plain(item))
+        if item is Ellipsis:
+            axis += len(shape) - used
+        elif item is not None:
+            axis += 1
+    return tuple(found)
+
+
+def _result(value, *operands, always=False):
+    """Return the result of a function of arrays: a view lies where its memory does, all else where it is computed."""
+    hosts = [a for a in operands if isinstance(a, ndarray)]
+    if isinstance(value, np.ndarray):
+        for a in hosts:
+            if value.base is not None and (np.may_share_memory(value, a._host) or not value.size):
+                found = _wrap(value)
+                found.device = a.device
+                return found
+    check_device(*operands)
+    fail("allocation")
+    return _wrap(value, always)
+
+
 def _wrap(value, always=False):
     """Return a result of NumPy; its scalars are CuPy's arrays without dimensions."""
     if isinstance(value, tuple):
         return tuple(map(_wrap, value))
     if isinstance(value, list):
         return list(map(_wrap, value))
-    if isinstance(value, np.ndarray) or (always and isinstance(value, np.generic)) or isinstance(value, np.number):
+    if isinstance(value, (np.ndarray, np.number, np.bool_)) or (always and isinstance(value, np.generic)):
         found = ndarray.__new__(ndarray)
         found._host, found.device = np.asarray(value), Device()
         return found
     return value
 
 
-def _delegate(function):
+#: Functions that wait for the device, as the shapes of their results are values there.
+_WAITING = {"nonzero", "flatnonzero", "argwhere", "unique"}
+#: Functions that look at no element.
+_LOOKING = {"may_share_memory", "shares_memory", "broadcast_shapes", "result_type", "ndim", "shape", "size"}
+
+
+def _delegate(function, *owner):
+    """Return a function of NumPy, or a method of `owner`, for the arrays above."""
+    name = getattr(function, "__name__", "")
+
     def run(*args, **kwargs):
-        return _wrap(function(*map(_plain, args), **{k: _plain(v) for k, v in kwargs.items()}))
+        if name in _LOOKING:
+            return function(*map(_plain, args), **{k: _plain(v) for k, v in kwargs.items()})
+        if name == "cumsum" and args[0].dtype.kind == "f":
+            assert kwargs.get("axis") is not None, "CUB's sums of a flat array vary from run to run"
+        if name in _WAITING:
+            waited(_current[-1])
+        if name == "take" and kwargs.get("mode") is None:
+            kwargs["mode"] = "wrap"
+        check_device(kwargs.get("out"))
+        return _result(function(*map(_plain, args), **{k: _plain(v) for k, v in kwargs.items()}), *owner, *args)
 
     return run
 
@@ -170,31 +343,42 @@ class csr_matrix:
         import scipy.sparse
 
         assert all(isinstance(part, ndarray) for part in parts), "CuPy's matrices are made of CuPy's arrays"
-        self._matrix = scipy.sparse.csr_matrix(tuple(part._host for part in parts), shape=shape)
+        check_device(*parts)
+        self._matrix, self._device = (
+            scipy.sparse.csr_matrix(tuple(p._host for p in parts), shape=shape),
+            parts[0].device,
+        )
 
-    data = property(lambda self: _wrap(self._matrix.data))
-    indices = property(lambda self: _wrap(self._matrix.indices))
-    indptr = property(lambda self: _wrap(self._matrix.indptr))
+    def _part(self, host):
+        found = _wrap(host)
+        found.device = self._device
+        return found
+
+    data = property(lambda self: self._part(self._matrix.data))
+    indices = property(lambda self: self._part(self._matrix.indices))
+    indptr = property(lambda self: self._part(self._matrix.indptr))
     shape = property(lambda self: self._matrix.shape)
-    T = property(lambda self: _sparse(self._matrix.T))
+    T = property(lambda self: self._like(self._matrix.T))
+
+    def _like(self, matrix):
+        assert self._device.id == _current[-1]
+        found = csr_matrix.__new__(csr_matrix)
+        found._matrix, found._device = matrix, self._device
+        return found
 
     def __matmul__(self, other):
+        check_device(self.data, other)
         return _wrap(self._matrix @ _plain(other))
 
     def __getitem__(self, key):
-        return _sparse(self._matrix[key])
+        return self._like(self._matrix[key])
 
     def toarray(self):
+        check_device(self.data)
         return _wrap(self._matrix.toarray())
 
     def copy(self):
-        return _sparse(self._matrix.copy())
-
-
-def _sparse(matrix):
-    found = csr_matrix.__new__(csr_matrix)
-    found._matrix = matrix
-    return found
+        return self._like(self._matrix.copy())
 
 
 def sparse_modules():
@@ -207,8 +391,13 @@ def sparse_modules():
 
 
 class _Pool:
+    """A pool that has other figures on each device."""
+
+    def __init__(self):
+        self.emptied = []
+
     def used_bytes(self):
-        return 1024
+        return 1024 + _current[-1]
 
     def free_bytes(self):
         return 512
@@ -217,7 +406,26 @@ class _Pool:
         return 0
 
     def free_all_blocks(self):
-        pass
+        self.emptied.append(_current[-1])
+
+
+def _device_field(capsule):
+    """Return the field of a DLPack capsule that names the device."""
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
+    )
+    return (ctypes.c_int32 * 2).from_address(pointer(capsule, b"dltensor") + 8)
+
+
+def _from_dlpack(owner):
+    kind, place = owner.__dlpack_device__()
+    assert kind in (2, 13)
+    capsule = owner.__dlpack__(stream=_current[-1])
+    _device_field(capsule)[:] = (1, 0)
+    proxy = types.SimpleNamespace(__dlpack__=lambda **options: capsule, __dlpack_device__=lambda: (1, 0))
+    found = _wrap(np.from_dlpack(proxy))
+    found.device = Device(place)
+    return found
 
 
 class _Module(types.ModuleType):
@@ -230,21 +438,32 @@ class _Module(types.ModuleType):
 
 def module(devices=2):
     """Return the simulated ``cupy`` with this many devices."""
+    _current[:] = [devices - 1]
+    waits.clear()
+    errors.clear()
+    exported.clear()
+    pinned.clear()
     cupy = _Module("cupy")
-    runtime = types.SimpleNamespace(getDeviceCount=lambda: devices, getDevice=lambda: _current[-1])
+    runtime = types.SimpleNamespace(
+        getDeviceCount=lambda: devices, getDevice=lambda: _current[-1], CUDARuntimeError=CUDARuntimeError,
+        pointerGetAttributes=lambda ptr: types.SimpleNamespace(type=int(ptr in pinned)),
+    )  # fmt: skip
     cupy.cuda = types.SimpleNamespace(runtime=runtime, Device=Device, MemoryPointer=MemoryPointer,
                                        UnownedMemory=UnownedMemory)  # fmt: skip
-    cupy.cuda.compiler = types.SimpleNamespace(_NVRTCProgram=type("_NVRTCProgram", (fake_kernels.NVRTCProgram,), {}))
+    cupy.cuda.compiler = types.SimpleNamespace(_NVRTCProgram=type("_NVRTCProgram", (fake_kernels.NVRTCProgram,), {}),
+                                                CompileException=CompileException)  # fmt: skip
+    cupy.cuda.memory = types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
     cupy.cuda.Stream, cupy.cuda.get_current_stream = fake_kernels.Stream, fake_kernels.Stream
     cupy.ElementwiseKernel, cupy.RawModule = fake_kernels.ElementwiseKernel, fake_kernels.RawModule
     cupy.ndarray = ndarray
-    cupy.asarray = lambda a, dtype=None: _wrap(
-        np.asarray(_plain(a) if not isinstance(a, np.ndarray) else a, dtype), True
+    cupy.asarray = lambda a, dtype=None: (
+        a if isinstance(a, ndarray) and dtype in (None, a.dtype) else cupy.array(a, dtype)
     )
-    cupy.array = lambda a, dtype=None: _wrap(np.array(_plain(a) if not isinstance(a, np.ndarray) else a, dtype), True)
+    cupy.array = lambda a, dtype=None: _result(
+        np.array(_plain(a) if not isinstance(a, np.ndarray) else a, dtype), a, always=True
+    )
+    cupy.from_dlpack = _from_dlpack
     cupy.asnumpy = lambda a: a.get()
-    cupy.add = _delegate(np.add)
-    cupy.add.at = lambda a, key, values: np.add.at(_plain(a), tuple(map(_plain, key)), _plain(values))
     cupy.linalg = types.SimpleNamespace(
         **{
             n: _delegate(getattr(np.linalg, n))

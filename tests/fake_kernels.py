@@ -23,12 +23,6 @@ _CTYPES = {
 }  # fmt: skip
 
 
-def _check_device(array):
-    import fake_cupy
-
-    assert array.device.id == fake_cupy._current[-1], "Array device must be same as the current device"
-
-
 def _is_array(value):
     import fake_cupy
 
@@ -36,6 +30,10 @@ def _is_array(value):
 
 
 def _library(source, launch):
+    import fake_cupy
+
+    if source not in compiled:
+        fake_cupy.fail("compilation")
     compiled.add(source)
     return host_library(source + launch)
 
@@ -76,7 +74,10 @@ class Stream:
         return Graph(_capturing.pop())
 
     def synchronize(self):
+        import fake_cupy
+
         assert not _capturing, "a stream that is captured does not wait"
+        fake_cupy.waited(fake_cupy._current[-1])
 
 
 _capturing: list[list] = []
@@ -86,9 +87,12 @@ counts = {"kernels": 0, "graphs": 0}
 
 def _launch(function, *arguments):
     """Launch a kernel, or note it where a stream is captured."""
+    import fake_cupy
+
     if _capturing:
         _capturing[-1].append((function, arguments))
     else:
+        fake_cupy.fail("launch")
         counts["kernels"] += 1
         function(*arguments)
 
@@ -145,10 +149,12 @@ class ElementwiseKernel:
 
     def _shape(self, params, args, arrays, size):
         """Return the shape that the kernel goes through, as CuPy finds it."""
+        import fake_cupy
+
         plain = []
         for k, (p, value) in enumerate(zip(params, args, strict=True)):
             if arrays[k]:
-                _check_device(value)
+                fake_cupy.check_device(value)
                 if value.dtype != np.dtype(p.dtype):
                     raise TypeError(f"Type is mismatched. {p.name} {value.dtype} {p.dtype}")
                 plain += [value] if not p.raw else []
@@ -197,11 +203,13 @@ class RawModule:
 
 def _argument(name, value, kind, types):
     """Return an argument of a function of a module for C; CuPy passes the bytes of numbers as they are."""
+    import fake_cupy
+
     if kind.endswith("*"):
         if type(value) is int:
             return ctypes.c_void_p(value)
         assert _is_array(value), f"{name}: {value!r} for {kind}"
-        _check_device(value)
+        fake_cupy.check_device(value)
         return pointer(value._host)
     assert isinstance(value, (int, np.generic)) and not isinstance(value, bool), f"{name}: {value!r} for {kind}"
     scalar = types[kind]

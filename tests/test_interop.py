@@ -466,13 +466,13 @@ class Bfloat16Owner:
 
 
 def test_bfloat16_goes_out_as_dlpack_says():
-    from mxop.ndarray.interop import _type_of
+    from mxop.ndarray.interop import _tensor_of
 
     x = nd.array([[1, 2, 3.5], [4, 5, 6]]).astype("bfloat16")
     for capsule in (x.__dlpack__(), x.__dlpack__(max_version=(1, 0)), x.T.__dlpack__(), nd.to_dlpack_for_read(x)):
-        kind = _type_of(capsule)
+        kind = _tensor_of(capsule)
         assert (kind.code, kind.bits, kind.lanes) == (4, 16, 1)
-    kind = _type_of(nd.ones(2).__dlpack__())
+    kind = _tensor_of(nd.ones(2).__dlpack__())
     assert (kind.code, kind.bits, kind.lanes) == (2, 32, 1)
 
 

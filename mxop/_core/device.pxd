@@ -23,3 +23,4 @@ cdef class Host(Device):
     pass
 
 cpdef Device device_of(int number)
+cdef int wait_if_asked() except -1

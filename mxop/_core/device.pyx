@@ -8,11 +8,35 @@ from mxop._core.transfer cimport copy_on_host, fill_on_host, gather_on_host
 from mxop._kernels.codes cimport FLOAT64
 from mxop._kernels.operands cimport REQ_WRITE
 
+import os
+
 import numpy as np
 
 from mxop.support.errors import DeviceError
 
 cdef dict _gpus = {}
+
+
+cdef class Nothing:
+    """A scope in which all is as it was; Python's own is slower."""
+
+    def __enter__(self):
+        pass
+
+    def __exit__(self, kind, problem, trace):
+        pass
+
+
+cdef Nothing _nothing = Nothing()
+cdef bint _waits = os.environ.get("MXOP_GPU_WAIT", "0") not in ("", "0")
+
+
+cdef int wait_if_asked() except -1:
+    """Wait for the GPUs in use after a call, where the environment asks for it: a fault is then told by its own call."""
+    if _waits:
+        from mxop._gpu import device
+        device.synchronize()
+    return 0
 
 
 cpdef Device device_of(int number):
@@ -98,6 +122,10 @@ cdef class Device:
 
     cpdef place(self, object array, int number):
         """Let an array say that it is on the context of a number (see ``Context.place``), if these share memory."""
+
+    def current(self):
+        """Return a scope in which this GPU is CuPy's current device, as all of CuPy's functions want it."""
+        return _nothing
 
     def synchronize(self):
         """Wait for the work that was launched."""

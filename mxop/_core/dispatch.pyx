@@ -20,7 +20,7 @@ from mxop._kernels.operands cimport REQ_NULL, REQ_WRITE
 
 from mxop._core import elementwise as _elementwise, kinds as _kinds, prepared as _prepared, reductions as _reductions
 from mxop._core.kinds import namespace, set_namespace
-from mxop.support.errors import MXNetError, OpTypeError, shown
+from mxop.support.errors import MXNetError, OpTypeError, of_gpu, shown
 from mxop.support.memo import keep
 from mxop.opdef import Elementwise, External, Kernel, Reduction, registry
 from mxop.opdef.binding import bind_open
@@ -145,15 +145,21 @@ cdef object run_kind(OpFunction f, object inputs, object attrs, object out, int 
         call = call_for(f.op, attrs, len(inputs))
         call.load_values(attrs, values)
         return run_elementwise(call, inputs, values, out, req)
-    if f.kind == REDUCTION:
-        return run_reduction(f.op, attrs, <Array?>inputs[0], out, req)
-    if f.kind == KERNEL:
-        if f.is_view:
-            return run_view(f.op, attrs, inputs, out, req)
-        return run_kernel(f.op, attrs, inputs, out, req)
-    if f.kind == EXTERNAL:
-        return run_external(f.op, attrs, inputs, out, req)
-    return run_composite(f.op, attrs, inputs, out, req)
+    try:
+        if f.kind == REDUCTION:
+            return run_reduction(f.op, attrs, <Array?>inputs[0], out, req)
+        if f.kind == KERNEL:
+            if f.is_view:
+                return run_view(f.op, attrs, inputs, out, req)
+            return run_kernel(f.op, attrs, inputs, out, req)
+        if f.kind == EXTERNAL:
+            return run_external(f.op, attrs, inputs, out, req)
+        return run_composite(f.op, attrs, inputs, out, req)
+    except Exception as problem:
+        found = of_gpu(problem, f"operator {f.op.name}")
+        if found is problem:
+            raise
+        raise found
 
 
 # ---- the callable behind mx.nd.f ------------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from mxop._core.launched cimport keep_launch, relaunched
 from mxop._core.profile cimport IMPERATIVE, NANS, clock, enter_body, is_body, look, note_call, watched
 from mxop._core.recent cimport numpy_shapes
 from mxop._core.record cimport any_node, is_noted, is_recording, link_outputs, new_node, note_overwritten, record_general
+from mxop._core.device cimport wait_if_asked
 from mxop._core.results cimport output_list, prepared_output, raise_devices
 from mxop._core.transfer cimport copy_into, overlaps, same_dims, same_layout
 from mxop._kernels.codes cimport BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, INT64, UINT8
@@ -26,7 +27,7 @@ from mxop._kernels.interp cimport MOST_REGISTERS, Program
 
 from mxop.support import dtypes
 from mxop._kernels.instruction_sets import has_instruction
-from mxop.support.errors import OpArithmeticError, OpTypeError, OpValueError, shown
+from mxop.support.errors import OpArithmeticError, OpTypeError, OpValueError, of_gpu, shown
 from mxop.formula import compile_program, walk
 from mxop.formula.expr import TRUTHS, is_truth
 from mxop.support.memo import keep
@@ -641,12 +642,17 @@ cdef object run_on_gpu(ElementwiseCall call, PyObject** items, object inputs, co
     cdef int ctype = -1
     cdef list numbers = gpu_values(call, values, (<Array>items[0]).dtype, &ctype)
     cdef dict launches = call.launches if ctype < 0 else {}  # their kernels compute in the data's type
-    cdef list results = relaunched(launches, items, call.n_in, numpy_shapes(), numbers) if out is None else None
-    if results is None:
-        from mxop._gpu import run as gpu_run
-        results, plan = gpu_run.elementwise(call, list(inputs), numbers, out, req)
-        if out is None:
-            keep_launch(launches, items, call.n_in, numpy_shapes(), plan, results)
+    cdef list results
+    try:
+        results = relaunched(launches, items, call.n_in, numpy_shapes(), numbers) if out is None else None
+        if results is None:
+            from mxop._gpu import run as gpu_run
+            results, plan = gpu_run.elementwise(call, list(inputs), numbers, out, req)
+            if out is None:
+                keep_launch(launches, items, call.n_in, numpy_shapes(), plan, results)
+        wait_if_asked()
+    except Exception as problem:
+        raise of_gpu(problem, f"operator {call.op.name}")
     if is_noted():
         record_elementwise(call, inputs, results, values)
     return results[0] if len(results) == 1 else results

@@ -5,6 +5,7 @@ Formulas have their own module, :mod:`.elementwise`; which kind it is, and what 
 from cpython.object cimport PyObject
 
 from mxop._core.array cimport Array, HOST, host_reads, new_like, template, view_at
+from mxop._core.device cimport wait_if_asked
 from mxop._core.external cimport execute_external
 from mxop._core.launched cimport keep_launch, relaunched
 from mxop._core.plans cimport Bound, Plan, plan_of
@@ -55,6 +56,7 @@ cdef object run_reduction(object op, object attrs, Array source, object out, int
         reduction_run(plan.call, source, plan.axes, result, req).execute()
     else:
         result = reduce_on_gpu(op, attrs, source, out, req, plan)
+        wait_if_asked()
     if plan.mask and out is None:
         result.mask = True
     if is_noted():
@@ -256,7 +258,9 @@ cdef list shapes_by_values(object op, object attrs, object inputs, object shapes
     cdef long long reads = host_reads()
     arrays = [(<Array>a).device.view(a) for a in inputs]
     host_reads(reads)  # nothing is computed from them that has a gradient
-    return op.sized_shapes(attrs, arrays, shapes)
+    scope = ((<Array>inputs[0]).device if inputs else HOST).current()
+    with scope:
+        return op.sized_shapes(attrs, arrays, shapes)
 
 
 cdef list placed(str ctx, object shapes, object types):

@@ -15,6 +15,7 @@ from mxop._core.abi cimport (
     MXOPShape, MXOPTensor,
 )
 from mxop._core.array cimport Array, HOST, alloc, read_pointer, write_pointer
+from mxop._core.device cimport device_of
 from mxop._core.results cimport clear, common_device, fresh_like
 from mxop._core.native_host cimport copy_table, failure, free_memory, seed_of, table_text
 from mxop._core.record cimport is_noted, is_recording, is_training, record_general
@@ -431,8 +432,13 @@ cdef class Bound:
         frame.run.state = (<State?>state).handle if state is not None else NULL
         frame.run.flags = (MXOP_RUN_TRAINING if training else 0) | (MXOP_RUN_BACKWARD if backward else 0)
         seed_of(&frame.run.seed, &frame.run.seed_version)
-        with nogil:
-            failed = function(op, handle, &frame.run)
+        if frame.gpu_memory is None:
+            with nogil:
+                failed = function(op, handle, &frame.run)
+        else:
+            with device_of(frame.run.device_id).current():
+                with nogil:
+                    failed = function(op, handle, &frame.run)
         if frame.memory.chunks != NULL:
             free_memory(&frame.memory)
         if frame.gpu_memory is not None:

@@ -10,7 +10,7 @@ from mxop._core.array cimport (
     write_pointer,
 )
 from mxop._core.call cimport Places
-from mxop._core.device cimport Device, device_of
+from mxop._core.device cimport Device, device_of, wait_if_asked
 from mxop._core.launched cimport begins_a_word
 from mxop._core.recent cimport MISSING, Entry, Latest, numpy_shapes
 from mxop._core.record cimport is_recording, is_training, link_outputs, new_node, set_training
@@ -19,7 +19,7 @@ from mxop._core.transfer cimport contiguous_copy
 from mxop._kernels.operands cimport REQ_WRITE
 
 from mxop._core.finishing import finishing
-from mxop.support.errors import MXNetError
+from mxop.support.errors import MXNetError, of_gpu
 from mxop.opdef.above import ask
 
 MOST = 256              # plans that are kept
@@ -151,7 +151,11 @@ cdef class Plan:
         except IndexError:  # in a thread that comes in the middle of a run
             ready = <Prepared?>self.prepared_again()
         places, calls = <tuple>ready.parts[part]
-        (<Places>places).run(calls, table)
+        try:
+            (<Places>places).run(calls, table)
+            wait_if_asked()
+        except Exception as problem:
+            raise of_gpu(problem, f"operator {self.described()[0]}")
         if len(self.idle) < MOST_IDLE:
             self.idle.append(ready)
         return 0

@@ -7,7 +7,7 @@ from libc.string cimport memcpy
 
 from mxop._core.array cimport MAX_VALUES, Array, Value, broadcast_operand, fill_operand, write_pointer
 from mxop._core.call cimport Call, Places
-from mxop._core.device cimport Device
+from mxop._core.device cimport Device, wait_if_asked
 from mxop._core.dispatch cimport invoke_with
 from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, gpu_values, typed_values
 from mxop._core.external cimport execute_external
@@ -324,6 +324,7 @@ cdef class Schedule:
                 for call in self.together:
                     i += 1
                     call.execute()
+                    wait_if_asked()
         except Exception as problem:
             found = self.explained(i if watched(SYMBOLIC | API) else self.first[i], problem)
             if found is problem:
@@ -377,6 +378,7 @@ cdef class Schedule:
                 enter_step(<const void*>operator)
                 step = clock()
                 call.execute()
+                wait_if_asked()
                 if watched(SYMBOLIC):
                     note_step(operator, about, step)
         finally:

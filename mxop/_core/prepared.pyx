@@ -4,6 +4,7 @@ Kernels that say what they do in steps are made ready for calls on arrays, too: 
 """
 from mxop._core.array cimport Array, HOST, alloc_like, detached, host_reads, view_of, write_pointer
 from mxop._core.call cimport Call, Places
+from mxop._core.device cimport wait_if_asked
 from mxop._core.external cimport deliver_states, run_users_kernel
 from mxop._core.recent cimport MISSING, Plans
 from mxop._core.record cimport set_recording
@@ -13,7 +14,7 @@ from mxop._core.steps cimport Steps
 from mxop._core.transfer cimport contiguous_copy, overlaps
 from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
-from mxop.support.errors import translated
+from mxop.support.errors import of_gpu, translated
 from mxop.opdef import Kernel, Reduction
 
 cdef tuple _KINDS = translated.KINDS
@@ -40,8 +41,11 @@ cdef class KernelRun(Call):
             if self.op.aux:
                 deliver_states(self.op, self.attrs, self.ready, self.inputs)
             deliver(self.work, self.outputs, self.reqs)
-        except _KINDS as problem:
-            raise translated.error(problem, f"operator {self.op.name}")
+            wait_if_asked()
+        except Exception as problem:
+            who = f"operator {self.op.name}"
+            found = of_gpu(problem, who)
+            raise translated.error(found, who) if found is problem and isinstance(found, _KINDS) else found
         finally:
             set_recording(before)
             host_reads(reads)  # the function computes what has a gradient: its own reads lose none

@@ -75,11 +75,15 @@ class Gpu(Launching):
         with device.using(self.number):
             target._memory.fill(value)
 
+    def current(self) -> Any:
+        return device.using(self.number)
+
     def synchronize(self) -> None:
         device.synchronize(self.number)
 
     def stream(self) -> int:
-        return int(self.library.cuda.get_current_stream().ptr)
+        with self.current():
+            return int(self.library.cuda.get_current_stream().ptr)
 
     def captured(self, launch: Any) -> Any:
         """Return the CUDA graph of the kernels that ``launch()`` launches, without running them; None where there are none.

@@ -6,17 +6,32 @@ say so, all others deal in CuPy's arrays.
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 
+from .._core import launched
 from ..support import dtypes
 from ..support.distribution import install
-from ..support.errors import DeviceError, OpTypeError
+from ..support.errors import DeviceError, OpTypeError, of_gpu
 
 _INSTALL = f"{install('cuda13')} for CUDA 13, or {install('cuda12')} for CUDA 12"
 _cupy: Any = None
 _checked: set[int] = set()
+_forked = False  # from a process that had used a GPU
+
+
+def _in_child() -> None:
+    """Use no GPU of the process that this one was forked from, and launch nothing as before."""
+    global _forked
+    if _checked:
+        _forked = True
+        _checked.clear()
+        launched.forget()
+
+
+os.register_at_fork(after_in_child=_in_child)
 
 
 # ---- finding it ------------------------------------------------------------------------------------------------------
@@ -51,6 +66,9 @@ def require(device_id: int = 0) -> Any:
     if device_id in _checked:
         return _cupy
     what = f"gpu({device_id})"
+    if _forked:
+        raise DeviceError(f"{what}: this process was forked from one that had used a GPU, which CUDA does not allow; start it "
+                          'by multiprocessing.get_context("spawn"), or use a GPU in the new processes alone')  # fmt: skip
     xp = _load(what)
     try:
         found = xp.cuda.runtime.getDeviceCount()
@@ -74,9 +92,22 @@ def count() -> int:
         return 0
 
 
-def using(device_id: int) -> Any:
-    """Return a context manager that makes a device CuPy's current one."""
-    return require(device_id).cuda.Device(device_id)
+class using:
+    """A scope in which a device is CuPy's current one, and which errors of CuPy and CUDA leave as errors of mxop."""
+
+    __slots__ = ("device", "number")
+
+    def __init__(self, device_id: int):
+        self.number, self.device = device_id, require(device_id).cuda.Device(device_id)
+
+    def __enter__(self) -> Any:
+        self.device.__enter__()
+        return self.device
+
+    def __exit__(self, kind: type | None, problem: Any, trace: Any) -> None:
+        self.device.__exit__(kind, problem, trace)
+        if problem is not None and (found := of_gpu(problem, f"gpu({self.number})")) is not problem:
+            raise found
 
 
 def id_of(array: Any) -> int:
@@ -107,8 +138,8 @@ def empty_cache(device_id: int = 0) -> None:
 
 
 def synchronize(device_id: int | None = None) -> None:
-    """Wait until a device (all devices, if None) has done its work."""
-    for k in range(count()) if device_id is None else (device_id,):
+    """Wait until a device (all that were used, if None: a first look at one takes memory there) has done its work."""
+    for k in sorted(_checked) if device_id is None else (device_id,):
         with using(k) as device:
             device.synchronize()
 
@@ -130,6 +161,9 @@ def uploaded(host: np.ndarray, device_id: int) -> Any:
     """Return a copy of a NumPy array on a device."""
     result = allocate(host.shape, dtypes.code_of(host.dtype), device_id)
     if host.size:
+        host = np.asarray(host, order="C")
         with using(device_id):
-            result.set(np.asarray(host, order="C"))
+            result.set(host)
+            if _cupy.cuda.runtime.pointerGetAttributes(host.ctypes.data).type:  # pinned: it is read later
+                _cupy.cuda.get_current_stream().synchronize()
     return result

@@ -10,7 +10,7 @@ from .._core import core
 from ..opdef import External
 from ..opdef.symbolic import no_new_guards
 from ..support import dtypes
-from ..support.errors import MXNetError, fitting, translated
+from ..support.errors import MXNetError, fitting, of_gpu, translated
 from .constants import is_literal, is_small
 from .infer import Known, located
 from .ir import Node, describe
@@ -138,6 +138,7 @@ def explained(node: Node | None, problem: Exception) -> Exception:
     """Return the error of a call with its node in the message."""
     if node is None:
         return problem
+    problem = of_gpu(problem, f"operator {node.name}")
     if isinstance(problem, MXNetError):
         found = located(problem, node)
         found.__cause__ = problem.__cause__

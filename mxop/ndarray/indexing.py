@@ -8,6 +8,7 @@ when they hold whole numbers.  While autograd records, indexing an array that ha
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -101,8 +102,10 @@ def _index_array(item: Any, xp: Any) -> Any:
     )
 
 
-def _numpy_key(items: tuple, xp: Any) -> tuple:
-    """Return a key in which arrays are NumPy's (or CuPy's)."""
+def _numpy_key(x: NDArray, items: tuple, xp: Any) -> tuple:
+    """Return a key in which arrays are NumPy's (or CuPy's, on the device of `x`)."""
+    if x.context.is_gpu:
+        items = tuple(item.as_in_context(x.context) if isinstance(item, Dense) else item for item in items)
     return tuple(
         item
         if item is None or item is Ellipsis or isinstance(item, slice) or _basic((item,))
@@ -181,6 +184,17 @@ def _wrapped(found: Any, x: NDArray) -> NDArray:
     return result
 
 
+def _on_its_device(function: Any) -> Any:
+    """Run a function of an array while the array's device is the current one."""
+
+    @wraps(function)
+    def run(x: NDArray, *args: Any) -> Any:
+        with x._device.current():
+            return function(x, *args)
+
+    return run
+
+
 # ---- reading --------------------------------------------------------------------------------------------------------
 def getitem(x: NDArray, key: Any) -> NDArray:
     """Return ``x[key]``: a view for basic keys, a copy for arrays of integers and masks.
@@ -201,11 +215,16 @@ def getitem(x: NDArray, key: Any) -> NDArray:
     items = _items(x, key)
     if _basic(items):
         return ops.part_of(F, x, items) if _tracked(x) else view_of(x, items)
-    if _tracked(x):
-        return _recorded(x, items)
+    return _recorded(x, items) if _tracked(x) else _chosen(x, items)
+
+
+@_on_its_device
+def _chosen(x: NDArray, items: tuple) -> NDArray:
+    """Return a copy of the elements that a key with arrays names."""
     memory, xp = _memory(x)
     try:
-        key = _numpy_key(items, xp)
+        key = _numpy_key(x, items, xp)
+        ops.check_places(xp, key, x.shape)
         found = memory[key]
     except MXNetError:
         raise
@@ -214,10 +233,11 @@ def getitem(x: NDArray, key: Any) -> NDArray:
     return _wrapped(found.reshape(1) if found.ndim == 0 and x.ndim and not numpy_shape() else found, x)
 
 
+@_on_its_device
 def _recorded_key(x: NDArray, items: tuple) -> tuple[str, list[NDArray]]:
     """Return a key with arrays as text, and its index arrays; masks become arrays of indices."""
     xp = _memory(x)[1]
-    found = _numpy_key(items, xp)
+    found = _numpy_key(x, items, xp)
     if any(_is_mask(i, xp) and i.ndim == 0 for i in found):
         raise OpIndexError("indexing with a single boolean is not differentiable; use x[None] or detach()")
     used = sum(i.ndim if _is_mask(i, xp) else i is not None and i is not Ellipsis for i in found)
@@ -289,9 +309,10 @@ def setitem(x: NDArray, key: Any, value: Any) -> None:
     memory, xp = _memory(part)
     _check_writable(memory)
     if type(value) in _PLAIN and -60000 < value < 60000 and memory.dtype.kind == "f":  # fits every floating type
-        memory[...] = value
+        part._device.fill(part, value)
     else:
-        memory[...] = _numpy_value(value, part, xp)
+        with x._device.current():
+            memory[...] = _numpy_value(value, part, xp)
 
 
 def _fills_by_mask(x: NDArray, items: tuple, value: Any) -> bool:
@@ -392,19 +413,20 @@ def _numpy_value(value: Any, x: NDArray, xp: Any) -> Any:
     return converted(found, x.dtype_code).reshape(_fitting(found.shape, x.shape))
 
 
+@_on_its_device
 def _assign_advanced(x: NDArray, items: tuple, value: Any) -> None:
     memory, xp = _memory(x)
     if isinstance(value, Dense) and value.context != x.context:
         value = value.as_in_context(x.context)
     _check_writable(memory)
     try:
-        key = tuple(_apart(k, memory, xp) if isinstance(k, xp.ndarray) else k for k in _numpy_key(items, xp))
+        key = tuple(_apart(k, memory, xp) if isinstance(k, xp.ndarray) else k for k in _numpy_key(x, items, xp))
         numbers = _memory(value)[0] if isinstance(value, Dense) else numeric(value, x.dtype_code, "x[key] = value", xp)
         found = converted(numbers, x.dtype_code)
         found = _apart(found, memory, xp)
         if len(key) == 1 and found.ndim > 1 and _is_mask(key[0], xp) and key[0].shape == x.shape:
             found = found.reshape(_fitting(found.shape, (int(key[0].sum()),)))  # NumPy does not drop leading ones here
-        memory[key] = found
+        memory[key] = ops.decided(xp, key, x.shape, found)
     except MXNetError:
         raise
     except IndexError as problem:
@@ -450,13 +472,16 @@ def _recorded_assign(x: NDArray, items: tuple, value: NDArray) -> None:
         F._setitem(x, value, *arrays, key=key, out=x)
 
 
+@_on_its_device
 def _distinct(x: NDArray, items: tuple, arrays: list) -> bool:
     """Return whether a key with arrays names every element at most once."""
     xp = _memory(x)[1]
     places = xp.arange(x.size).reshape(x.shape)
     rest = iter([_memory(a)[0] for a in arrays])
+    key = tuple(next(rest) if isinstance(i, str) else i for i in items)
     try:
-        named = places[tuple(next(rest) if isinstance(i, str) else i for i in items)]
+        ops.check_places(xp, key, x.shape)
+        named = places[key]
     except IndexError as problem:
         raise OpIndexError(str(problem)) from None
     return xp.unique(named).size == named.size

@@ -203,7 +203,7 @@ def dlpack(
     options = {"max_version": max_version, "dl_device": dl_device, "copy": copy}
     given = {k: v for k, v in options.items() if v is not None}
     source = memory if named else memory.view(np.uint16)
-    with translated("DLPack"):
+    with self._device.current(), translated("DLPack"):
         try:
             capsule = source.__dlpack__(stream=stream, **given)
         except TypeError:  # an old NumPy: stream is all it knows
@@ -211,47 +211,60 @@ def dlpack(
                 raise
             capsule = source.__dlpack__(stream=stream)
     if not named:
-        _type_of(capsule).code = _BFLOAT
+        _tensor_of(capsule).code = _BFLOAT
     return capsule
 
 
 #: NumPy before 2.1 knows only capsules that cannot say whether they may be written.
 _OLD_NUMPY = np.lib.NumpyVersion(np.__version__) < "2.1.0"
-#: DLPack's codes of kinds of elements.
+#: DLPack's codes of kinds of elements, and of devices: memory of CUDA, and memory that CUDA manages.
 _UINT, _BFLOAT = 1, 4
+_CUDA = 2, 13
 
 
-def _type_of(capsule: Any) -> Any:
-    """Return the field of a DLPack capsule that holds the element type, which NumPy cannot name for bfloat16."""
+def _tensor_of(capsule: Any) -> Any:
+    """Return the fields of a DLPack capsule that hold the device and the element type; NumPy cannot name bfloat16."""
     import ctypes
 
-    class Type(ctypes.Structure):
-        _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
+    class Tensor(ctypes.Structure):
+        _fields_ = (
+            ("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32),
+            ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+        )  # fmt: skip
 
     api = ctypes.pythonapi
     pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", api))
     versioned = "dltensor_versioned" in repr(capsule)
     tensor = pointer(capsule, b"dltensor_versioned" if versioned else b"dltensor")
-    # DLManagedTensorVersioned begins with version, context, deleter and flags; DLTensor with data, device and ndim
-    return Type.from_address(tensor + (32 if versioned else 0) + 20)
+    return Tensor.from_address(tensor + (32 if versioned else 0))  # behind version, context, deleter and flags
 
 
 def dlpack_device(self: NDArray) -> tuple[int, int]:
     """Return DLPack's (device type, device id)."""
-    return self._device.code, max(self._device.number, 0)
+    return self._memory.__dlpack_device__()
+
+
+@property
+def cuda_array_interface(self: NDArray) -> dict[str, Any]:
+    """What CuPy, Numba and PyTorch read to share the memory of an array on a GPU; others do not have it."""
+    with self._device.current():
+        found = self._memory.__cuda_array_interface__
+    if tape.tracked(self):
+        leaving(self)
+    return found
 
 
 class _Capsule:
     """A bare capsule as an object of the array API."""
 
-    def __init__(self, capsule: Any):
-        self.capsule = capsule
+    def __init__(self, capsule: Any, device: tuple[int, int]):
+        self.capsule, self.device = capsule, device
 
     def __dlpack__(self, **options: Any) -> Any:
         return self.capsule
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (1, 0)
+        return self.device
 
 
 class _Memory:
@@ -278,25 +291,34 @@ def from_dlpack(dlpack: Any) -> NDArray:
     is_capsule = type(dlpack).__name__ == "PyCapsule"
     if not is_capsule and not hasattr(dlpack, "__dlpack__"):
         raise OpTypeError(f"nd.from_dlpack: {type(dlpack).__name__} has no __dlpack__ and is no DLPack capsule")
-    if not is_capsule and dlpack.__dlpack_device__()[0] == 2:
-        import cupy
-
-        found = cupy.from_dlpack(dlpack)
-        return core.from_gpu(found, found.device.id)
+    kind, place = tuple(_tensor_of(dlpack).device) if is_capsule else map(int, dlpack.__dlpack_device__())
     if not is_capsule and "bfloat16" in str(getattr(dlpack, "dtype", "")):
         dlpack, is_capsule = _exported(dlpack), True
     tells = not _OLD_NUMPY and not (is_capsule and "versioned" not in repr(dlpack))
-    kind = _type_of(dlpack) if is_capsule else None
-    bits = kind is not None and kind.code == _BFLOAT
+    tensor = _tensor_of(dlpack) if is_capsule else None
+    bits = tensor is not None and tensor.code == _BFLOAT
     if bits:
-        kind.code = _UINT  # NumPy reads integers of the same bits
+        tensor.code = _UINT  # NumPy reads integers of the same bits
+    source = _Capsule(dlpack, (kind, place)) if is_capsule else dlpack
+    if kind in _CUDA:
+        return _of_gpu(source, Context("gpu", place)._device, bits)
     with translated("nd.from_dlpack"):
-        found = np.from_dlpack(_Capsule(dlpack) if is_capsule else dlpack)
+        found = np.from_dlpack(source)
     if not tells and not found.flags.writeable and found.size:
         found = np.asarray(_Memory(found))  # old capsules cannot say whether they may be written; MXNet's may
     if bits:
         found = found.view(dtypes.numpy_dtype(dtypes.BFLOAT16))
     return creation.over(found)
+
+
+def _of_gpu(source: Any, device: Any, bits: bool) -> NDArray:
+    """Return an array over memory of a GPU; `bits` says that integers stand for bfloat16."""
+    if isinstance(source, device.library.ndarray) and any(step % source.itemsize for step in source.strides):
+        raise OpValueError(f"nd.from_dlpack: strides of {source.strides} bytes are no multiples of the {source.itemsize} bytes "
+                           "of an element, as DLPack wants them; give it a copy")  # fmt: skip
+    with device.current(), translated("nd.from_dlpack"):
+        found = device.library.from_dlpack(source)
+        return device.wrap(found.view(dtypes.numpy_dtype(dtypes.BFLOAT16)) if bits else found)
 
 
 def _exported(owner: Any) -> Any:

@@ -361,6 +361,7 @@ TABLE: dict[str, Any] = {
     # what Python looks up by name; operators and indexing have slots and are in the compiled class
     "__array_ufunc__": interop.array_ufunc, "__complex__": complex_, "__copy__": interop.copy,
     "__deepcopy__": interop.deepcopy, "__dlpack__": interop.dlpack, "__dlpack_device__": interop.dlpack_device,
+    "__cuda_array_interface__": interop.cuda_array_interface,
     "__format__": formatted, "__jax_array__": interop.jax_array, "__reduce_ex__": interop.reduce_ex,
     "__round__": rounded, "__setstate__": interop.set_state,
     "_basic_indexing_slice_is_contiguous": staticmethod(_slice_is_contiguous), "_repr_html_": html,

@@ -92,7 +92,8 @@ class Aot(Body):
         described, extra, sizes = self._prepared(arrays, attributes)
         spaces = [device.empty((n,), dtypes.UINT8) for n in sizes]
         pointers = [core.address(a) for a in (*arrays, *spaces)]
-        self._checked(self._called(described, pointers, extra, device.stream() or None))
+        with device.current():
+            self._checked(self._called(described, pointers, extra, device.stream() or None))
 
     def _check_device(self, name: str) -> None:
         """Raise unless the library is for a device."""

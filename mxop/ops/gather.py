@@ -51,8 +51,8 @@ def _prepare(steps, op, out, source, index, span, mode, put):
 
 def _places(xp, op, index, span, mode):
     """Return the place of each index in ``n``."""
-    place = 0
-    for k, (at, size) in enumerate(zip(index.reshape(len(span.sizes), -1), span.sizes, strict=True)):
+    place, wrong = 0, []
+    for at, size in zip(index.reshape(len(span.sizes), -1), span.sizes, strict=True):
         if at.dtype.kind not in "iub":
             at = xp.clip(xp.nan_to_num(at.astype(xp.float64), nan=-9e18), -9e18, 9e18)
         at = at.astype(xp.int64)
@@ -63,10 +63,10 @@ def _places(xp, op, index, span, mode):
         else:
             if mode == "negative":
                 at = xp.where(at < 0, at + size, at)
-            wrong = (at < 0) | (at >= size)
-            if wrong.any():
-                _refuse(op, index, k * at.size + int(wrong.argmax()), span.sizes)
+            wrong.append((at < 0) | (at >= size))
         place = place * size + at
+    if wrong and (wrong := xp.concatenate(wrong)).any():  # the only wait for the device
+        _refuse(op, index, int(wrong.argmax()), span.sizes)
     return place
 
 
@@ -88,11 +88,19 @@ def _run_gpu(xp, op, out, source, index, span, mode, put):
 
 
 def _put_gpu(xp, out, source, place, large, put):
-    """Add up runs of equal places, sorted: the same sums each time, unlike those of atomic additions."""
+    """Put elements at their places in zeros, or add them up there."""
     outer, n, inner = large
     if place.ndim == 3:
         place = (xp.arange(outer).reshape(-1, 1, 1) * n + place) * inner + xp.arange(inner)
         place, large = place.ravel(), (1, outer * n * inner, 1)
+    out[...] = sums_at(xp, out.dtype, source, place, large, put).reshape(out.shape)
+
+
+def sums_at(xp, dtype, source, place, large, put="add"):
+    """Return zeros of shape `large` to which the elements of `source` are added along the middle axis, at each `place`.
+
+    Runs of equal places are added up, sorted: the same sums each time, unlike those of atomic additions.
+    """
     order = xp.argsort(place, kind="stable")
     place, rows = place[order], source.reshape(large[0], place.size, large[2])[:, order]
     last = xp.concatenate([place[1:] != place[:-1], xp.ones(1, bool)])
@@ -105,9 +113,9 @@ def _put_gpu(xp, out, source, place, large, put):
             same = (place[step:] == place[:-step]).reshape(1, -1, 1)
             rows[:, step:] += xp.where(same, rows[:, :-step], 0)
             step *= 2
-    found = xp.zeros(large, out.dtype)
-    found[:, place[last]] = rows[:, last].astype(out.dtype)
-    out[...] = found.reshape(out.shape)
+    found = xp.zeros(large, dtype)
+    found[:, place[last]] = rows[:, last].astype(dtype)
+    return found
 
 
 def _moves(op, how, by_values=False):
@@ -582,9 +590,8 @@ def _(xp, inputs, outputs, *, depth, on_value, off_value, dtype):
     rows, at = out.reshape(index.size, depth), index.ravel()
     if at.dtype.kind not in "iub":
         at = xp.trunc(at.astype(xp.float64))
-    valid = xp.flatnonzero((at >= 0) & (at < depth))
     rows.fill(off_value)
-    rows[valid, at[valid].astype(xp.int64)] = on_value
+    rows[at.reshape(-1, 1) == xp.arange(depth)] = on_value
 
 
 @one_hot.cpu(prepared=True)

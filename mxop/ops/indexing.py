@@ -7,13 +7,16 @@ and stored.  Users index arrays and need none of these operators by name.
 import operator
 from contextlib import contextmanager
 from functools import lru_cache
+from math import prod as size_of
 from numbers import Integral
+from typing import Any, NamedTuple
 
 from ..opdef import kernel
 from ..support import dtypes
 from ..support.errors import OpIndexError, OpTypeError, OpValueError, shown
 from ..support.shape_mode import numpy_shape
 from ._shared import on_both, summed_in, typed_by_first
+from .gather import sums_at
 
 ARRAY, NEW = "@", "new"
 
@@ -244,6 +247,98 @@ def indexed_shape(op, data, items, arrays):
     return tuple(result + list(data[axis:]))
 
 
+# ---- keys with arrays on a GPU ---------------------------------------------------------------------------------------
+def _dims(item):
+    """Return how many dimensions an item of a key is for: a mask for all of its own."""
+    mask = getattr(getattr(item, "dtype", None), "kind", "") == "b"
+    return item.ndim if mask else int(item is not None and item is not Ellipsis)
+
+
+def _along(key, shape):
+    """Return the items of a key with the first of the dimensions that each is for."""
+    found, axis = [], 0
+    for item in expanded(key, len(shape), sum(map(_dims, key))):
+        found.append((item, axis))
+        axis += _dims(item)
+    return found
+
+
+def check_places(xp, key, shape):
+    """Raise as NumPy does where an array of a key names a place out of range: CuPy takes it modulo the size.
+
+    It waits for the device, once for all arrays.
+    """
+    if xp.__name__ != "cupy":
+        return
+    found = [(item.astype(xp.int64), axis) for item, axis in _along(key, shape)
+             if isinstance(item, xp.ndarray) and item.dtype.kind != "b"]  # fmt: skip
+    wrong = [(at < -shape[axis]) | (at >= shape[axis]) for at, axis in found]
+    if wrong and xp.stack([w.any() for w in wrong]).any():
+        at, axis, where = next((at, axis, w) for (at, axis), w in zip(found, wrong, strict=True) if w.any())
+        raise OpIndexError(f"index {int(at[where][0])} is out of bounds for axis {axis} with size {shape[axis]}")
+
+
+class _Spread(NamedTuple):
+    """How a key with arrays takes elements."""
+
+    part: tuple  # a basic key, which is taken first
+    axes: tuple  # those of this part that the arrays index
+    sizes: tuple  # of these axes
+    at: int  # where the dimensions of the arrays lie in the result
+    place: Any  # what the arrays choose, counted through these axes
+    shape: tuple  # of the result
+
+
+def _spread(xp, key, shape):
+    """Return how a key takes elements, in which numbers beside arrays, and masks, are arrays of indices too."""
+    items = []
+    for item, axis in _along(key, shape):
+        if isinstance(item, xp.ndarray) and item.dtype.kind == "b":
+            items += [(where, axis + k) for k, where in enumerate(item.nonzero())]
+        else:
+            items.append((xp.full((), item, xp.int64) if isinstance(item, Integral) else item, axis))
+    named = [(at, axis, item) for at, (item, axis) in enumerate(items) if isinstance(item, xp.ndarray)]
+    axes, place = [at for at, _, _ in named], 0
+    for _, axis, item in named:
+        item = item.astype(xp.int64)
+        place = place * shape[axis] + xp.where(item < 0, item + shape[axis], item)
+    marked = [ARRAY if isinstance(item, xp.ndarray) else item for item, _ in items]
+    return _Spread(
+        tuple([slice(None) if item == ARRAY else item for item in marked]), tuple(axes),
+        tuple([shape[axis] for _, axis, _ in named]), axes[0] if axes[-1] - axes[0] < len(axes) else 0, place,
+        indexed_shape("x[key]", shape, marked, [item.shape for _, _, item in named]),
+    )  # fmt: skip
+
+
+def decided(xp, key, shape, value):
+    """Return what to assign at a key so that the last of equal indices counts, as in NumPy; raise for those out of range.
+
+    CuPy writes the values of equal indices in any order, so all of them get the last one's.
+    """
+    if xp.__name__ != "cupy":
+        return value
+    check_places(xp, key, shape)
+    if value.size < 2 or not any(isinstance(item, xp.ndarray) and item.dtype.kind != "b" for item in key):
+        return value
+    found = _spread(xp, key, shape)
+    place = found.place.ravel()
+    order = xp.argsort(place, kind="stable")
+    last = order[xp.searchsorted(place[order], place, side="right") - 1]
+    rows = xp.broadcast_to(value, found.shape).reshape(size_of(found.shape[: found.at]), place.size, -1)
+    return rows[:, last].reshape(found.shape)
+
+
+def _add_up(xp, out, key, head):
+    """Add elements up at the places that a key with arrays names, in the same order each time."""
+    found = _spread(xp, key, out.shape)
+    out.fill(0)
+    if head.size:
+        part = xp.moveaxis(out[found.part], found.axes, range(found.at, found.at + len(found.axes)))
+        outer = size_of(part.shape[: found.at])
+        large = (outer, size_of(found.sizes), part.size // (outer * size_of(found.sizes)))
+        part[...] = sums_at(xp, out.dtype, head, found.place.ravel(), large).reshape(part.shape)
+
+
 # ---- operators ------------------------------------------------------------------------------------------------------
 @contextmanager
 def _bounds(op):
@@ -273,7 +368,8 @@ def _(data, *arrays, key):
 def getitem_grad(*data, key: str):
     """Add the elements of the first input up at their places in zeros like the second: the gradient of ``_getitem``.
 
-    Elements with one place are added in order, in float32 at least, so that the result is the same every time.
+    Elements with one place are added in an order that follows from their indices, in float32 at least, so that the result is
+    the same every time.
     """
 
 
@@ -309,8 +405,10 @@ for _op in (getitem, getitem_grad, setitem):
 
 @on_both(getitem)
 def _(xp, inputs, outputs, *, key):
+    place = _filled("_getitem", read(key), inputs[1:])
     with _bounds("_getitem"):
-        outputs[0][...] = inputs[0][_filled("_getitem", read(key), inputs[1:])]
+        check_places(xp, place, inputs[0].shape)
+        outputs[0][...] = inputs[0][place]
 
 
 @on_both(getitem_grad)
@@ -321,10 +419,10 @@ def _(xp, inputs, outputs, *, key):
         out[...] = 0
         out[place] = head
         return
-    wide = dtypes.numpy_dtype(summed_in(dtypes.code_of(out.dtype)))
-    if wide.kind in "iu" and xp.__name__ == "cupy":  # which does not add at places of all integer types
-        wide = xp.float64
-    total = xp.zeros(out.shape, wide)
+    if xp.__name__ == "cupy":  # the indices were looked at by the operator whose gradient this is
+        _add_up(xp, out, place, head)
+        return
+    total = xp.zeros(out.shape, dtypes.numpy_dtype(summed_in(dtypes.code_of(out.dtype))))
     with _bounds("_getitem_grad"):
         xp.add.at(total, place, head.astype(total.dtype))
     out[...] = total.astype(out.dtype)
@@ -333,8 +431,9 @@ def _(xp, inputs, outputs, *, key):
 @on_both(setitem)
 def _(xp, inputs, outputs, *, key):
     outputs[0][...] = inputs[0]
+    place = _filled("_setitem", read(key), inputs[2:])
     with _bounds("_setitem"):
-        outputs[0][_filled("_setitem", read(key), inputs[2:])] = inputs[1]
+        outputs[0][place] = decided(xp, place, outputs[0].shape, inputs[1])
 
 
 @getitem.gradient

@@ -59,11 +59,18 @@ def _bias_strides(bias):
     return tuple(0 if d == 1 else step for d, step in zip(sizes, strides, strict=True))
 
 
-def product_gpu(xp, a, b, transpose_a, transpose_b):
-    """Return ``op(a) @ op(b)`` of CuPy arrays; of bfloat16, which CuPy does not multiply, in float32."""
+def product_gpu(xp, a, b, transpose_a, transpose_b, out=None):
+    """Return ``op(a) @ op(b)`` of CuPy arrays, in `out` if given; of bfloat16, which CuPy does not multiply, in float32."""
     if a.dtype.name == "bfloat16":
         a, b = a.astype(xp.float32), b.astype(xp.float32)
-    return xp.matmul(a.swapaxes(-1, -2) if transpose_a else a, b.swapaxes(-1, -2) if transpose_b else b)
+    a, b = a.swapaxes(-1, -2) if transpose_a else a, b.swapaxes(-1, -2) if transpose_b else b
+    if out is None:
+        return xp.matmul(a, b)
+    if out.flags.c_contiguous and out.dtype == a.dtype:
+        xp.matmul(a, b, out=out.reshape(*a.shape[:-1], b.shape[-1]))
+    else:
+        out[...] = xp.matmul(a, b).reshape(out.shape)
+    return out
 
 
 # ---- dot ------------------------------------------------------------------------------------------------------------
@@ -141,8 +148,7 @@ def _(steps, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
 @dot.gpu
 def _(xp, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
     left, right, _ = _matrices(*(a.shape for a in inputs), transpose_a, transpose_b)
-    found = product_gpu(xp, inputs[0].reshape(left), inputs[1].reshape(right), transpose_a, transpose_b)
-    outputs[0][...] = found.reshape(outputs[0].shape)
+    product_gpu(xp, inputs[0].reshape(left), inputs[1].reshape(right), transpose_a, transpose_b, outputs[0])
 
 
 @dot.gradient
@@ -189,7 +195,7 @@ def _(steps, inputs, outputs, **params):
 @dot_grad.gpu
 def _(xp, inputs, outputs, **params):
     a, b, ta, tb = _dot_grad_operands(*inputs, **params, seen=xp.reshape)
-    outputs[0][...] = product_gpu(xp, a, b, ta, tb).reshape(outputs[0].shape)
+    product_gpu(xp, a, b, ta, tb, outputs[0])
 
 
 @dot_grad.gradient
@@ -251,7 +257,7 @@ def _(steps, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
 
 @batch_dot.gpu
 def _(xp, inputs, outputs, *, transpose_a, transpose_b, forward_stype):
-    outputs[0][...] = product_gpu(xp, *inputs, transpose_a, transpose_b)
+    product_gpu(xp, *inputs, transpose_a, transpose_b, outputs[0])
 
 
 @batch_dot.gradient
@@ -306,12 +312,14 @@ def _(steps, inputs, outputs, *, transpose_a, transpose_b, alpha, no_bias):
 @scaled_product.gpu
 def _(xp, inputs, outputs, *, transpose_a, transpose_b, alpha, no_bias):
     lhs, rhs, *bias = inputs
-    found = product_gpu(xp, lhs, rhs, transpose_a, transpose_b)
+    plain = alpha == 1 and not bias
+    found = product_gpu(xp, lhs, rhs, transpose_a, transpose_b, outputs[0] if plain else None)
     if alpha != 1:
         found *= alpha
     if bias:
         found += bias[0]
-    outputs[0][...] = found
+    if not plain:
+        outputs[0][...] = found
 
 
 @scaled_product.gradient

@@ -231,10 +231,14 @@ def _(steps, inputs, outputs, *, num_hidden, no_bias, flatten):
 @FullyConnected.gpu
 def _(xp, inputs, outputs, *, num_hidden, no_bias, flatten):
     data, weight, *bias = inputs
-    found = product_gpu(xp, data.reshape(layer_matrix(data.shape, flatten)), weight, False, True)
+    at_once = not bias or data.dtype.name != "bfloat16"  # rounded once, as on the CPU
+    found = product_gpu(
+        xp, data.reshape(layer_matrix(data.shape, flatten)), weight, False, True, outputs[0] if at_once else None
+    )
     if bias:
         found += bias[0].reshape(-1)
-    outputs[0][...] = found.reshape(outputs[0].shape)
+    if not at_once:
+        outputs[0][...] = found.reshape(outputs[0].shape)
 
 
 @FullyConnected.gradient

@@ -553,11 +553,22 @@ def _(steps, inputs, outputs, *, axis, exclude):
     steps.move(total, out)
 
 
+def _sum_on_gpu(xp, data, out, axes):
+    """Sum one of CuPy's arrays into another by the kernels of ``sum``, which add up in float64, as the CPU's do."""
+    from .._core.core import from_gpu, namespace
+
+    wide, place = data.dtype if data.dtype == out.dtype else xp.float64, int(out.device.id)
+    total = xp.empty(out.shape, wide) if out.dtype != wide else out
+    kept = total.reshape([1 if i in axes else d for i, d in enumerate(data.shape)])
+    summed = from_gpu(data.astype(wide, copy=False), place), from_gpu(kept, place)
+    namespace().sum(summed[0], axis=axes, keepdims=True, out=summed[1])
+    if total is not out:
+        out[...] = total
+
+
 @reduce_like.gpu
 def _(xp, inputs, outputs, *, axis, exclude):
-    axes = infer.reduced_axes("_reduce_like", axis, exclude, inputs[0].ndim)
-    wide = xp.float32 if inputs[0].dtype == xp.float16 else inputs[0].dtype
-    outputs[0][...] = inputs[0].sum(axes, wide).reshape(outputs[0].shape)
+    _sum_on_gpu(xp, inputs[0], outputs[0], infer.reduced_axes("_reduce_like", axis, exclude, inputs[0].ndim))
 
 
 @reduce_like.gradient
@@ -634,8 +645,10 @@ def _(steps, inputs, outputs):
 def _(xp, inputs, outputs):
     data, like = inputs
     axes = broadcast_axes_between(like.shape, data.shape)
-    wide = xp.float32 if data.dtype == xp.float16 else data.dtype
-    outputs[0][...] = data.sum(axes, wide).reshape(like.shape) if axes else data.reshape(like.shape)
+    if axes:
+        _sum_on_gpu(xp, data, outputs[0], axes)
+    else:
+        outputs[0][...] = data.reshape(like.shape)
 
 
 @unbroadcast.gradient

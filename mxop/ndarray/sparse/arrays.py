@@ -21,7 +21,7 @@ from ...support.errors import OpIndexError, OpTypeError, OpValueError, OutOfMemo
 from ...support.handles import handle
 from ..blank import filled
 from . import history
-from .memory import context_of, lib, matrices, moved, raw, scipy_sparse, wrapped
+from .memory import at_home, context_of, csr_of, lib, moved, raw, scipy_sparse, wrapped
 
 Dense = core.Dense
 NDArray = core.NDArray
@@ -110,6 +110,7 @@ class BaseSparseNDArray:
         return on_device(wrapped(self._values, True), self.context)
 
     @property
+    @at_home
     def indices(self) -> NDArray:
         """Where they belong: columns (csr) or rows (row_sparse), as int64."""
         return on_device(wrapped(self._places().astype(np.int64), True), self.context)
@@ -123,6 +124,7 @@ class BaseSparseNDArray:
     def _num_aux(self) -> int:
         return len(self._parts())
 
+    @at_home
     def _aux_data(self, i: int) -> NDArray:
         """Return a copy of pointers and columns (csr), or of the numbers of rows."""
         with translated(f"{type(self).__name__}._aux_data"):
@@ -166,6 +168,7 @@ class BaseSparseNDArray:
         except (MemoryError, ValueError) as problem:
             raise OutOfMemoryError(f"{type(self).__name__} of shape {self.shape}, dense: {problem}") from problem
 
+    @at_home
     def astype(self, dtype: Any, copy: bool = True) -> Any:
         """Return the array with another element type."""
         wanted = _numpy_type(dtype)
@@ -173,6 +176,7 @@ class BaseSparseNDArray:
             return self
         return on_device(self._with(self._values.astype(wanted)), self.context)
 
+    @at_home
     def copy(self) -> Any:
         """Return a copy."""
         return on_device(self._with(self._values.copy()), self.context)
@@ -206,7 +210,8 @@ class BaseSparseNDArray:
         return self.todense().asscalar()
 
     def wait_to_read(self) -> None:
-        """Return: the array is computed."""
+        """Wait until the array is computed."""
+        self.context._device.synchronize()
 
     # ---- history ----------------------------------------------------------------------------------------------------
     def attach_grad(self, grad_req: str = "write", stype: str | None = None) -> None:
@@ -320,6 +325,7 @@ class CSRNDArray(BaseSparseNDArray):
         return self._matrix.data
 
     @property
+    @at_home
     def indptr(self) -> NDArray:
         """Where the values of each row begin, as int64; one more than there are rows."""
         return on_device(wrapped(self._matrix.indptr.astype(np.int64), True), self.context)
@@ -327,18 +333,20 @@ class CSRNDArray(BaseSparseNDArray):
     def _places(self) -> np.ndarray:
         return self._matrix.indices
 
+    @at_home
     def _parts(self) -> tuple[np.ndarray, ...]:
         return self._matrix.indptr.astype(np.int64), self._matrix.indices.astype(np.int64)
 
     def _with(self, values: np.ndarray) -> CSRNDArray:
         check_csr_type(values)
         parts = values, self._matrix.indices.copy(), self._matrix.indptr.copy()
-        return CSRNDArray(matrices(values).csr_matrix(parts, shape=self.shape))
+        return CSRNDArray(csr_of(parts, self.shape))
 
     def _moved(self, context: Context) -> CSRNDArray:
         parts = [moved(part, context) for part in (self._matrix.data, self._matrix.indices, self._matrix.indptr)]
-        return CSRNDArray(matrices(parts[0]).csr_matrix(tuple(parts), shape=self.shape))
+        return CSRNDArray(csr_of(tuple(parts), self.shape))
 
+    @at_home
     def _dense(self) -> np.ndarray:
         return self._matrix.toarray()
 
@@ -368,6 +376,7 @@ class CSRNDArray(BaseSparseNDArray):
             return "indices of a row are not in order, or name a column twice"
         return None
 
+    @at_home
     def __getitem__(self, key: Any) -> Any:
         """Return rows, a part of them, or with two indices a part of the matrix, as csr."""
         keys = tuple(map(self._slice, key if isinstance(key, tuple) else (key,), self.shape))
@@ -404,6 +413,7 @@ class RowSparseNDArray(BaseSparseNDArray):
     def _places(self) -> np.ndarray:
         return self._numbers
 
+    @at_home
     def _parts(self) -> tuple[np.ndarray, ...]:
         return (self._numbers.astype(np.int64),)
 
@@ -413,6 +423,7 @@ class RowSparseNDArray(BaseSparseNDArray):
     def _moved(self, context: Context) -> RowSparseNDArray:
         return RowSparseNDArray(moved(self._values, context), moved(self._numbers, context), self.shape)
 
+    @at_home
     def _dense(self) -> np.ndarray:
         found = lib(self._values).zeros(self.shape, self._values.dtype)
         found[self._numbers] = self._values
@@ -426,11 +437,13 @@ class RowSparseNDArray(BaseSparseNDArray):
         made._history = self._history if history else None
         return made
 
+    @at_home
     def retain(self, indices: Any) -> RowSparseNDArray:
         """Return the rows of these numbers alone."""
         keep = lib(self._numbers).isin(self._numbers, moved(host(indices, np.int64), self.context))
         return on_device(RowSparseNDArray(self._values[keep], self._numbers[keep], self.shape), self.context)
 
+    @at_home
     def _put_rows(self, rows: np.ndarray, values: np.ndarray) -> None:
         """Store values of rows, whose numbers are in order; those that are here already, in place."""
         xp = lib(rows)
@@ -454,6 +467,7 @@ class RowSparseNDArray(BaseSparseNDArray):
                           "dense, retain keeps rows")  # fmt: skip
 
 
+@at_home
 def rows_of(data: RowSparseNDArray, rows: Any) -> Any:
     """Return rows of these numbers; some may not be stored."""
     xp, numbers = lib(rows), data._numbers
@@ -547,6 +561,7 @@ def cast_storage(data: Any, stype: str, out: Any = None, name: str | None = None
     return out
 
 
+@at_home
 def _cast(arr: Any, stype: str) -> Any:
     if stype == "default":
         return (

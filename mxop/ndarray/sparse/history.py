@@ -6,18 +6,19 @@ variable, which may be row_sparse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ... import autograd
 from ..._core import core, tape
 from ...opdef import registry
-from .memory import lib, wrapped
+from .memory import at_home, leaves, lib, wrapped
 
 Dense = core.Dense
 NDArray = core.NDArray
 
 
+@at_home
 def stand_in(shape: tuple[int, ...], like: Any) -> NDArray:
     """Return zeros of a shape, of the type of a part and where it is; at most one of them is in memory."""
     return wrapped(lib(like).broadcast_to(lib(like).zeros((), like.dtype), shape))
@@ -32,15 +33,6 @@ def handle(x: Any) -> Any:
 def involved(values: Iterable[Any]) -> list[NDArray]:
     """Return what a call of these arguments has to record: nothing where autograd does not."""
     return [at for x in leaves(values) if (at := handle(x)) is not None] if tape.recording() else []
-
-
-def leaves(values: Iterable[Any]) -> Iterator[Any]:
-    """Return arguments, and what lists among them hold."""
-    for x in values:
-        if isinstance(x, (list, tuple)):
-            yield from leaves(x)
-        else:
-            yield x
 
 
 def recorded(function: Any, inputs: list[NDArray], found: Any) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,31 @@ from ..._core import core
 from ...context import Context
 
 NDArray = core.NDArray
+
+
+def leaves(values: Iterable[Any]) -> Iterator[Any]:
+    """Return arguments, and what lists among them hold."""
+    for x in values:
+        if isinstance(x, (list, tuple)):
+            yield from leaves(x)
+        else:
+            yield x
+
+
+def at_home(function: Any) -> Any:
+    """Run a function while the device of the first array or part among its arguments is the current one."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        found = next(
+            (a for a in leaves(args) if isinstance(a, NDArray) or hasattr(a, "__cuda_array_interface__")), None
+        )
+        if found is None:
+            return function(*args, **kwargs)
+        with (found.context if isinstance(found, NDArray) else context_of(found))._device.current():
+            return function(*args, **kwargs)
+
+    return run
 
 
 def scipy_sparse() -> Any:
@@ -30,15 +57,17 @@ def lib(part: Any) -> Any:
     return sys.modules["cupy"] if on_gpu(part) else np
 
 
-def matrices(part: Any) -> Any:
-    """Return the module whose matrices are made of such arrays."""
-    if not on_gpu(part):
-        return scipy_sparse()
+@at_home
+def csr_of(parts: tuple, shape: tuple) -> Any:
+    """Return a matrix of SciPy, or of CuPy, of values, columns and pointers."""
+    if not on_gpu(parts[0]):
+        return scipy_sparse().csr_matrix(parts, shape=shape)
     import cupyx.scipy.sparse
 
-    return cupyx.scipy.sparse
+    return cupyx.scipy.sparse.csr_matrix(parts, shape=shape)
 
 
+@at_home
 def wrapped(part: Any, copy: bool = False) -> NDArray:
     """Return an array of mxop over an array, or a copy of it."""
     if not on_gpu(part):

@@ -33,8 +33,8 @@ from .arrays import (
     on_device,
     rows_of,
 )
-from .history import Again, involved, leaves, recorded
-from .memory import lib, on_gpu, raw, scipy_sparse, wrapped
+from .history import Again, involved, recorded
+from .memory import at_home, leaves, lib, on_gpu, raw, scipy_sparse, wrapped
 
 Dense = core.Dense
 NDArray = core.NDArray
@@ -77,7 +77,7 @@ def _by_rule(name: str, rule: Callable | None, args: tuple, kwargs: dict[str, An
         and not _left_out(name, args)
     ):
         with translated(f"operator {shown or name}"):
-            found = rule(name, *args, **kwargs)
+            found = at_home(rule)(name, *args, **kwargs)
     if found is NotImplemented:
         found = _dense_call(name, args, kwargs)
         return found if out is None else _written(found, out, shown or name)

@@ -16,7 +16,7 @@ from ...opdef import registry
 from ...support.dtypes import code_of
 from .arrays import CSRNDArray, RowSparseNDArray, dense, host, rows_of
 from .history import handle, involved, recorded, snapshot, stand_in
-from .memory import lib, matrices, on_gpu, raw, scipy_sparse, wrapped
+from .memory import at_home, csr_of, lib, on_gpu, raw, scipy_sparse, wrapped
 
 Dense = core.Dense
 NDArray = core.NDArray
@@ -53,6 +53,7 @@ def _dot(name: str, lhs: Any, rhs: Any, transpose_a: bool = False, transpose_b: 
     return NotImplemented
 
 
+@at_home
 def _product(lhs: CSRNDArray, rhs: Any, transpose: bool, by_rows: bool) -> Any:
     """Return the product of a csr matrix, or its transpose, with what is dense or row_sparse; `by_rows` as row_sparse."""
     matrix = lhs._matrix
@@ -78,7 +79,7 @@ def _ordered(values: Any) -> Any:
 
 def _renumbered(matrix: Any, columns: np.ndarray, n: int) -> Any:
     """Return a matrix of SciPy with other numbers of its columns."""
-    return matrices(columns).csr_matrix((matrix.data, columns, matrix.indptr), shape=(matrix.shape[0], n))
+    return csr_of((matrix.data, columns, matrix.indptr), (matrix.shape[0], n))
 
 
 def _times(matrix: Any, values: np.ndarray) -> NDArray:
@@ -135,6 +136,7 @@ def _numbers_of(data: NDArray, n: int) -> Any:
     return xp.clip(numbers, 0, n - 1).astype(np.int64)
 
 
+@at_home
 def rows_gradient(head: NDArray, data: NDArray, like: NDArray) -> Any:
     """Return the gradient of rows that were taken, ``like[data]``: row_sparse, unless it is to be differentiated."""
     if tape.recording():
@@ -172,6 +174,7 @@ class _OfSquares:
     def __init__(self, data: RowSparseNDArray):
         self.data = data._alias()
 
+    @at_home
     def _backward(self, heads: list[NDArray]) -> list[Any]:
         if tape.recording():
             return [2 * dense(self.data) * heads[0].reshape(-1, 1)]
