@@ -13,7 +13,8 @@ from weakref import WeakSet
 from ..opdef import registry
 from ..support.errors import OpTypeError, OpValueError
 from ..support.nested import ForEach, WhileLoop, flatten, regroup
-from . import control_flow as _control_flow  # noqa: F401  register operators
+from . import control_flow as _control_flow  # noqa: F401  registers the operators
+from . import subgraph as _subgraph  # noqa: F401  registers the operator
 from .ir import Entry, Graph, Node, variable
 from .rewrite import exchanged
 
