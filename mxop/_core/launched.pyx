@@ -246,7 +246,7 @@ cdef tuple by_graphs(list calls):
     return found, first
 
 
-cdef bint mx_graphs = os.environ.get("MXOP_GPU_GRAPHS", "1") != "0"
+cdef bint mx_graphs = os.environ.get("MXOP_GPU_GRAPHS", "1") != "0" and os.environ.get("MXOP_GPU_WAIT", "0") in ("", "0")
 
 
 cdef class Graph(Call):
