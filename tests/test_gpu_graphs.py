@@ -91,11 +91,11 @@ def test_memory_that_is_written_after_the_first_run(bound):
     np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
-def test_the_profiler_sees_each_kernel(bound):
+def test_the_profiler_sees_each_kernel(bound, tmp_path):
     executors = bound(chain())
     agree(executors, 0.5)
     agree(executors, 0.25)
-    mx.profiler.set_config(profile_all=True)
+    mx.profiler.set_config(profile_all=True, filename=str(tmp_path / "profile.json"))
     mx.profiler.set_state("run")
     try:
         kernels, graphs = launched_by(lambda: executors[0].forward(is_train=True))
