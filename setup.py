@@ -147,9 +147,7 @@ def isa_extensions() -> list[Extension]:
     if chosen == ["native"]:
         chosen = [native(levels)]
     if not set(chosen) <= set(levels):
-        sys.exit(
-            f"mxop: MXOP_BUILD_CPU={' '.join(chosen)!r}; the instruction sets of this machine are {', '.join(levels)}"
-        )
+        sys.exit(f"mxop: MXOP_BUILD_CPU={' '.join(chosen)!r}; the instruction sets of this machine are {', '.join(levels)}")
     levels = {name: flags for name, flags in levels.items() if not chosen or name in chosen}
     template = (KERNELS / "instructions.pyx.in").read_text(encoding="utf-8")
     headers = [str(p.relative_to(ROOT)) for p in sorted((KERNELS / "include").glob("*.h"))]

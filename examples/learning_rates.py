@@ -24,9 +24,7 @@ LAYERS = 2
 def initial_weights(hidden: int, rng: np.random.Generator) -> list[nd.NDArray]:
     """Draw weights and biases of two layers."""
     shapes = [(hidden, 64), (hidden,), (10, hidden), (10,)]
-    return [
-        nd.array(rng.normal(0, shape[-1] ** -0.5 if len(shape) > 1 else 0, shape), dtype="float32") for shape in shapes
-    ]
+    return [nd.array(rng.normal(0, shape[-1] ** -0.5 if len(shape) > 1 else 0, shape), dtype="float32") for shape in shapes]
 
 
 def loss(weights: list[nd.NDArray], data: nd.NDArray, label: nd.NDArray) -> nd.NDArray:

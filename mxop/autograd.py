@@ -94,9 +94,7 @@ def mark_variables(variables: NDArray | Sequence[NDArray], gradients: NDArray | 
         grad_reqs = [grad_reqs] * len(variables)
     grad_reqs = _items(grad_reqs, "requests")
     if not len(variables) == len(gradients) == len(grad_reqs):
-        raise OpValueError(
-            f"mark_variables: {len(variables)} variables, {len(gradients)} gradients, {len(grad_reqs)} requests"
-        )
+        raise OpValueError(f"mark_variables: {len(variables)} variables, {len(gradients)} gradients, {len(grad_reqs)} requests")
     for x, g, req in zip(variables, gradients, grad_reqs, strict=True):
         if hasattr(x, "_history"):
             x._mark(g, req)
@@ -389,9 +387,7 @@ class Function:
         """Raise unless all are arrays: the tape looks into them without asking."""
         for a in arrays:
             if not isinstance(a, Dense):
-                raise OpTypeError(
-                    f"autograd.Function: {type(self).__name__} {what} a {type(a).__name__}; expected NDArrays"
-                )
+                raise OpTypeError(f"autograd.Function: {type(self).__name__} {what} a {type(a).__name__}; expected NDArrays")
 
     def forward(self, *inputs: Any) -> Any:
         """Compute the outputs."""

@@ -59,11 +59,7 @@ class Context(metaclass=showing("default_ctx", lambda: _defaults)):
         return hash((self.device_typeid, self.device_id))
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, Context)
-            and self.device_typeid == other.device_typeid
-            and self.device_id == other.device_id
-        )
+        return isinstance(other, Context) and self.device_typeid == other.device_typeid and self.device_id == other.device_id
 
     def __repr__(self) -> str:
         return f"{self.device_type}({self.device_id})"
@@ -127,9 +123,7 @@ def of_array(gpu: int, place: int) -> Context:
     key = (gpu, place)
     if key not in _contexts:
         number, at = divmod(-1 - place, 2) if place < 0 else (place, None)
-        _contexts[key] = Context(
-            "gpu" if gpu >= 0 else "cpu" if at is None else ("cpu_pinned", "cpu_shared")[at], number
-        )
+        _contexts[key] = Context("gpu" if gpu >= 0 else "cpu" if at is None else ("cpu_pinned", "cpu_shared")[at], number)
     return _contexts[key]
 
 

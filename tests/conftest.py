@@ -21,9 +21,7 @@ if "site-packages" not in processes.ROOT:  # built in place: what tests start im
 def pytest_collection_modifyitems(config, items):
     chosen = config.getoption("-m") or ""
     if "gpu" not in chosen or mx.num_gpus() == 0:
-        reason = (
-            "needs a CUDA device and CuPy" if "gpu" in chosen else "for machines with a GPU: python -m pytest -m gpu"
-        )
+        reason = "needs a CUDA device and CuPy" if "gpu" in chosen else "for machines with a GPU: python -m pytest -m gpu"
         for item in items:
             if "gpu" in item.keywords:
                 item.add_marker(pytest.mark.skip(reason=reason))

@@ -31,9 +31,7 @@ from mxop.library import binary
 from mxop.optimizer.pickled import _RUN
 
 DATA = Path(__file__).parent / "data"
-MORE = (
-    768 << 20
-)  # bytes that the process may take beyond what it has: files are small, nd.load may take 256 MiB for empty rows
+MORE = 768 << 20  # bytes that the process may take beyond what it has: files are small, nd.load may take 256 MiB for empty rows
 LONG = 20  # seconds that no file may take
 NUMBERS = [
     0,
@@ -94,9 +92,7 @@ def damaged(draw, content):
     return bytes(content)
 
 
-STATES = [
-    base64.b64decode(p) for case in json.loads((DATA / "states.json").read_text())["cases"].values() for p in case[0]
-]
+STATES = [base64.b64decode(p) for case in json.loads((DATA / "states.json").read_text())["cases"].values() for p in case[0]]
 
 
 def own_states():
@@ -129,9 +125,7 @@ def instructions(draw):
         if op == b"c":
             found += f"{draw.choice(_NAMES)}\n".encode()
         elif op in b"ILFSVpg":
-            found += (
-                draw.choice([b"0", b"1", b"01", b"1.5", b"5L", b"9" * 20, b"nan", b"'f8'", b"handle", b"<"]) + b"\n"
-            )
+            found += draw.choice([b"0", b"1", b"01", b"1.5", b"5L", b"9" * 20, b"nan", b"'f8'", b"handle", b"<"]) + b"\n"
         elif op in b"XTBCU\x8a\x8b\x8c\x8d\x8e\x96":
             text = draw.choice([*_TEXTS, draw.randbytes(8)])
             size = len(text) if draw.random() < 0.95 else draw.choice([0, 1, 255, 1 << 30])
@@ -167,9 +161,7 @@ def dtypes(draw):
     state[draw.randrange(8)] = value()
     name = draw.choice(["f8", "V8", "S4", "U4", "M8[s]", "O", "i4", "?", "f8,i4"])
     made = b"cnumpy\ndtype\n(" + pickled(name) + b"I0\nI1\ntR" + pickled(tuple(state)) + b"b"
-    return (
-        b"\x80\x02cnumpy.core.multiarray\nscalar\n(" + made + pickled(draw.randbytes(draw.choice([0, 4, 8]))) + b"tR."
-    )
+    return b"\x80\x02cnumpy.core.multiarray\nscalar\n(" + made + pickled(draw.randbytes(draw.choice([0, 4, 8]))) + b"tR."
 
 
 # ---- readers: what makes a good file, what reads it, and whether errors can name the file ---------------------------
@@ -247,12 +239,8 @@ def readers():
     csv, svm = b"1,2,3\n4,5,6e1\n-7,8,9\n", b"1 0:0.5 2:2\n-1 1:3 # a remark\n0\n"
     rec, idx = of_records()
     words = b"<unk> 0 0\ncat 1 2\ndog 3 4\n3 2\n"
-    params = [
-        (DATA / f"{n}.params").read_bytes() for n in ("mixed", "v2_dtypes", "v1", "sparse", "oldest", "v3_np_shape")
-    ]
-    graphs = [
-        (DATA / f"{n}.json").read_bytes() for n in ("mlp", "lenet", "loop", "v08", "while_loop", "np_shape", "cond")
-    ]
+    params = [(DATA / f"{n}.params").read_bytes() for n in ("mixed", "v2_dtypes", "v1", "sparse", "oldest", "v3_np_shape")]
+    graphs = [(DATA / f"{n}.json").read_bytes() for n in ("mlp", "lenet", "loop", "v08", "while_loop", "np_shape", "cond")]
     arrow = text_of(lambda f: np.save(f, np.arange(6.0).reshape(2, 3)))
     sym.exp(sym.Variable("x")).save("net-symbol.json")
     os.makedirs("glove", exist_ok=True)

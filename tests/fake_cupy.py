@@ -120,9 +120,7 @@ def check_device(*arrays):
     for a in arrays:
         if isinstance(a, ndarray):
             here = _current[-1]
-            assert a.device.id == here, (
-                f"an array of device {a.device.id} is used while device {here} is the current one"
-            )
+            assert a.device.id == here, f"an array of device {a.device.id} is used while device {here} is the current one"
         elif isinstance(a, (list, tuple)):
             check_device(*a)
 
@@ -140,9 +138,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def data(self):
-        return MemoryPointer(
-            UnownedMemory(self._host.__array_interface__["data"][0], self.nbytes, self._host, _current[-1]), 0
-        )
+        return MemoryPointer(UnownedMemory(self._host.__array_interface__["data"][0], self.nbytes, self._host, _current[-1]), 0)
 
     shape = property(lambda self: self._host.shape)
     strides = property(lambda self: self._host.strides)
@@ -225,9 +221,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         return self._host.copy()
 
     def set(self, host):
-        assert type(host) is np.ndarray and host.shape == self.shape and host.dtype == self.dtype, (
-            "set() does not convert"
-        )
+        assert type(host) is np.ndarray and host.shape == self.shape and host.dtype == self.dtype, "set() does not convert"
         check_device(self)
         if host.ctypes.data in pinned:
             _uploads.append((self._host, host))
@@ -260,9 +254,7 @@ def _plain(value):
 def _wrapping(key, shape, of):
     """Return a key for NumPy, in which integer arrays name existing places: CuPy takes them modulo the size."""
     items = list(key) if isinstance(key, tuple) else [key]
-    used = sum(
-        k.ndim if isinstance(k, ndarray) and k.dtype == bool else k is not None and k is not Ellipsis for k in items
-    )
+    used = sum(k.ndim if isinstance(k, ndarray) and k.dtype == bool else k is not None and k is not Ellipsis for k in items)
     found, axis = [], 0
     for item in items:
         if isinstance(item, ndarray):
@@ -411,9 +403,7 @@ class _Pool:
 
 def _device_field(capsule):
     """Return the field of a DLPack capsule that names the device."""
-    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", ctypes.pythonapi)
-    )
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
     return (ctypes.c_int32 * 2).from_address(pointer(capsule, b"dltensor") + 8)
 
 
@@ -456,19 +446,14 @@ def module(devices=2):
     cupy.cuda.Stream, cupy.cuda.get_current_stream = fake_kernels.Stream, fake_kernels.Stream
     cupy.ElementwiseKernel, cupy.RawModule = fake_kernels.ElementwiseKernel, fake_kernels.RawModule
     cupy.ndarray = ndarray
-    cupy.asarray = lambda a, dtype=None: (
-        a if isinstance(a, ndarray) and dtype in (None, a.dtype) else cupy.array(a, dtype)
-    )
+    cupy.asarray = lambda a, dtype=None: a if isinstance(a, ndarray) and dtype in (None, a.dtype) else cupy.array(a, dtype)
     cupy.array = lambda a, dtype=None: _result(
         np.array(_plain(a) if not isinstance(a, np.ndarray) else a, dtype), a, always=True
     )
     cupy.from_dlpack = _from_dlpack
     cupy.asnumpy = lambda a: a.get()
     cupy.linalg = types.SimpleNamespace(
-        **{
-            n: _delegate(getattr(np.linalg, n))
-            for n in ("cholesky", "det", "eigh", "inv", "qr", "slogdet", "solve", "svd")
-        }
+        **{n: _delegate(getattr(np.linalg, n)) for n in ("cholesky", "det", "eigh", "inv", "qr", "slogdet", "solve", "svd")}
     )
     pool = _Pool()
     cupy.get_default_memory_pool = cupy.get_default_pinned_memory_pool = lambda: pool

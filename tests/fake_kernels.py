@@ -136,9 +136,7 @@ class ElementwiseKernel:
             else:
                 counts.append(None)
                 given.append(_number(self.name, p, value))
-        source = elementwise_text(
-            self.inputs, self.outputs, counts, len(dims), self.operation, self.name, self.preamble
-        )
+        source = elementwise_text(self.inputs, self.outputs, counts, len(dims), self.operation, self.name, self.preamble)
         made[self.name] = source
         waits = "__syncthreads" in source or "__shfl" in source
         library = _library(source, launch_text(self.inputs, self.outputs, counts, len(dims), self.name, waits))

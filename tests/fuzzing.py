@@ -89,9 +89,7 @@ class Draw(random.Random):
 
     def named(self):
         axes = [mx.axes.make_axis(self.randint(0, 3), name=n) for n in "xyz"]
-        return self.choice(
-            [axes[0], axes[:2], mx.axes.ones(axes[:2]), mx.axes.placeholder(axes[:2]), mx.axes.ones(axes[1:])]
-        )
+        return self.choice([axes[0], axes[:2], mx.axes.ones(axes[:2]), mx.axes.placeholder(axes[:2]), mx.axes.ones(axes[1:])])
 
     def junk(self):
         return self.choice(
@@ -243,9 +241,7 @@ def bind(draw):
         draw.choice(["write", "add", {names[0]: "write"}, draw.anything()]),
         passes=draw.choice([None, None, [], {"fuse": False}, draw.anything()]),
     )
-    for name in draw.sample(
-        ["forward", "backward", "copy_params_from", "reshape", "explain", "set_monitor_callback"], 2
-    ):
+    for name in draw.sample(["forward", "backward", "copy_params_from", "reshape", "explain", "set_monitor_callback"], 2):
         args, kwargs = draw.arguments(2)
         with contextlib.suppress(MXNetError):
             getattr(executor, name)(*args, **kwargs)
@@ -327,9 +323,7 @@ def index(draw):
 def foreign(draw):
     """NumPy's functions on arrays."""
     x, y = draw.array(), draw.anything()
-    ufunc = getattr(
-        np, draw.choice(["add", "multiply", "maximum", "exp", "divmod", "power", "matmul", "equal", "sign"])
-    )
+    ufunc = getattr(np, draw.choice(["add", "multiply", "maximum", "exp", "divmod", "power", "matmul", "equal", "sign"]))
     call = draw.choice([lambda: ufunc(x), lambda: ufunc(x, y), lambda: ufunc(y, x), lambda: ufunc(x, y, out=draw.anything()),
                         lambda: ufunc.reduce(x, axis=draw.integer()), lambda: np.asarray(x, dtype=draw.text())])  # fmt: skip
     try:
@@ -382,9 +376,7 @@ _SPARSE = [
 def params_file(draw):
     """A damaged ``.params`` file."""
     arrays = [np.arange(6, dtype="f4").reshape(2, 3), np.array(3, "i8"), np.zeros((0, 2), "f8"), np.ones(3, "f2"), None]
-    chosen = (
-        draw.sample(arrays, draw.randint(0, 3)) if draw.random() < 0.5 else draw.sample(_SPARSE, draw.randint(1, 2))
-    )
+    chosen = draw.sample(arrays, draw.randint(0, 3)) if draw.random() < 0.5 else draw.sample(_SPARSE, draw.randint(1, 2))
     names = [f"w{i}" for i in range(len(chosen))] if draw.random() < 0.7 else []
     content = dumps(chosen, names)
     nd.load_frombuffer(_damaged(draw, content) if draw.random() < 0.95 else draw.anything())
@@ -400,9 +392,7 @@ def json_file(draw):
         for _ in range(draw.randint(1, 3)):
             node = draw.choice(graph["nodes"])
             at = draw.choice([node, node.setdefault("attrs", {}), node["attrs"], graph])
-            key = draw.choice(
-                ["op", "name", "inputs", "shape", "num_outputs", "__shape__", "__dtype__", "scalar", "heads"]
-            )
+            key = draw.choice(["op", "name", "inputs", "shape", "num_outputs", "__shape__", "__dtype__", "scalar", "heads"])
             at[key] = draw.choice([_written(draw.number()), draw.text(), draw.choice(OPERATORS), [[draw.integer(), 0, 0]],
                                    0, None, _written(draw.shape())])  # fmt: skip
         content = _dumped(graph)

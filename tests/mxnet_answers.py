@@ -27,9 +27,7 @@ SYMBOLS = {
     "variable": lambda mx, name, attr: mx.sym.Variable(name, attr=attr),
     "exp": lambda mx, name, attr: mx.sym.exp(mx.sym.Variable("x"), name=name, attr=attr),
     "sum": lambda mx, name, attr: mx.sym.Variable("x") + mx.sym.Variable("y"),
-    "times": lambda mx, name, attr: mx.sym.elemwise_mul(
-        mx.sym.Variable("x"), mx.sym.Variable("y"), name=name, attr=attr
-    ),
+    "times": lambda mx, name, attr: mx.sym.elemwise_mul(mx.sym.Variable("x"), mx.sym.Variable("y"), name=name, attr=attr),
 }
 
 
@@ -531,9 +529,7 @@ if __name__ == "__main__":
     rng = random.Random(0)
     programs = [scope_program(rng) for _ in range(60)]
     write("scopes.json", [[steps, run_scopes(mx, steps)] for steps in programs])
-    write(
-        "partial_shapes.json", [*shape_questions(mx, rng, CALLS), *shape_questions(mx, random.Random(7), LATER_CALLS)]
-    )
+    write("partial_shapes.json", [*shape_questions(mx, rng, CALLS), *shape_questions(mx, random.Random(7), LATER_CALLS)])
     import numpy as np
 
     rng = random.Random(1)

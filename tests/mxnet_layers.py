@@ -112,9 +112,7 @@ def run(mx, seed, case):
     name, params, shapes = case
     function = getattr(mx.nd, name, None) or getattr(mx.nd.contrib, name[len("_contrib_") :])
     numbers = np.random.RandomState(seed)
-    draw = (
-        numbers.uniform if seed % 2 else lambda low, high, size: numbers.randint(-4, 5, size)
-    )  # whole ones are often equal
+    draw = numbers.uniform if seed % 2 else lambda low, high, size: numbers.randint(-4, 5, size)  # whole ones are often equal
     arrays = [mx.nd.array(draw(-1, 1, size=s)) for s in shapes]
     for a in arrays:
         a.attach_grad()

@@ -51,12 +51,7 @@ def test_every_unary_operator_is_measured():
     }  # fmt: skip
     measured = {row.name for row in accuracy.ROWS}
     for op in mx.op.operators():
-        if (
-            op.kind == "elementwise"
-            and op.arguments == ("data",)
-            and not op.spec.names
-            and op.module == "mxop.ops.math"
-        ):
+        if op.kind == "elementwise" and op.arguments == ("data",) and not op.spec.names and op.module == "mxop.ops.math":
             assert op.name in measured | exact, f"{op.name} is not in tools/accuracy.py"
 
 
@@ -78,9 +73,7 @@ def test_the_numbers_next_to_roots_are_exact(name):
 def test_what_stands_beside_a_number_changes_no_bit(name):
     """A block of positive numbers is computed in vectors, one with others among them number by number."""
     rng = np.random.default_rng(0)
-    x = np.concatenate(
-        [rng.uniform(0, 12, 3000), rng.uniform(0, 70, 1000), [1.0, 2.0, 8.0, 0.5, 1.5, 7.5, 2.0**-60, 60.0]]
-    )
+    x = np.concatenate([rng.uniform(0, 12, 3000), rng.uniform(0, 70, 1000), [1.0, 2.0, 8.0, 0.5, 1.5, 7.5, 2.0**-60, 60.0]])
     odd = np.stack([x, np.resize([-0.3, np.nan, 0.0, -7.9, np.inf], x.size)], 1).reshape(-1)
     f = getattr(mx.nd, name)
     alone, among = (f(mx.nd.array(a, dtype="float64")).asnumpy() for a in (x, odd))
@@ -107,9 +100,7 @@ def test_inverses_are_right_to_the_last_bit(dtype, bits, fraction):
     given = np.random.default_rng(0).integers(0, np.iinfo(bits).max, 200_000, bits, True)
     given[:40] = np.arange(40)  # 0 and the least of denormals
     given[40::3] &= ~bits(2 ** (fraction - 8) - 1)  # fractions of few bits, too
-    every = np.array(
-        2 ** (np.dtype(dtype).itemsize * 8 - 1 - fraction), bits
-    )  # exponents, with fractions of ones and of one
+    every = np.array(2 ** (np.dtype(dtype).itemsize * 8 - 1 - fraction), bits)  # exponents, with fractions of ones and of one
     ones = np.arange(every, dtype=bits) << bits(fraction) | bits(2**fraction - 1)
     for values in (given, ones, ones + bits(1), ones - bits(1), ones + bits(2)):
         x = values.view(dtype)

@@ -173,8 +173,6 @@ def test_what_works(run, what, future):
 
 def test_an_author_s_line_is_found_beneath_numpy(run):
     """Frames of NumPy lie between the author's line and the error."""
-    run(
-        KERNEL + "test_wrong.shape(lambda x: x)\n@test_wrong.both\ndef go(xp, i, o):\n    o[0][...] = np.stack(i * 0)\n"
-    )
+    run(KERNEL + "test_wrong.shape(lambda x: x)\n@test_wrong.both\ndef go(xp, i, o):\n    o[0][...] = np.stack(i * 0)\n")
     with pytest.raises(mx.MXNetError, match=rf"test_wrong: its CPU function raised ValueError: .*{FILE}:11"):
         nd.test_wrong(nd.array(np.ones(2)))

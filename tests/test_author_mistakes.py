@@ -265,9 +265,7 @@ def test_the_rules_of_the_package_fit():
                 if getattr(op, name, None) is not None:
                     check_rule(op, name, getattr(op, name), expected)
             for way in getattr(op, "ways", ()):
-                check_rule(
-                    op, "cpu", way.run, ("steps", "inputs", "outputs") if way.prepared else ("inputs", "outputs")
-                )
+                check_rule(op, "cpu", way.run, ("steps", "inputs", "outputs") if way.prepared else ("inputs", "outputs"))
         finally:
             op.module = module
 
@@ -298,9 +296,7 @@ def test_a_gradient_rule_that_returns_no_list(own):
     x.attach_grad()
     with autograd.record():
         y = nd.test_mistake(x)
-    with pytest.raises(
-        mx.MXNetError, match=r"gradient rule of operator test_mistake, .* returned a NDArray; expected a list"
-    ):
+    with pytest.raises(mx.MXNetError, match=r"gradient rule of operator test_mistake, .* returned a NDArray; expected a list"):
         y.backward()
 
 

@@ -667,9 +667,7 @@ def test_error_inside_a_function_passes():
     close(x.grad, [2])
 
 
-@pytest.mark.parametrize(
-    "linear", [lambda x: x * 4, nd.radians, lambda x: nd.Dropout(x, p=0.5), nd.sum, lambda x: x + 1]
-)
+@pytest.mark.parametrize("linear", [lambda x: x * 4, nd.radians, lambda x: nd.Dropout(x, p=0.5), nd.sum, lambda x: x + 1])
 def test_the_gradient_of_a_constant_gradient_is_zero(linear):
     x, head = variable([1.0, 2.0]), nd.ones((2,), dtype="float64")
     with autograd.record():

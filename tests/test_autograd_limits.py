@@ -99,9 +99,7 @@ def test_a_freed_history_is_a_constant():
     close(x.grad, [1])
 
 
-@pytest.mark.parametrize(
-    "head", [nd.ones((3,), dtype="float64"), nd.ones((2,), dtype="float32")], ids=["shape", "dtype"]
-)
+@pytest.mark.parametrize("head", [nd.ones((3,), dtype="float64"), nd.ones((2,), dtype="float32")], ids=["shape", "dtype"])
 def test_wrong_head_gradient(head):
     x = variable([1.0, 2.0])
     with autograd.record():

@@ -133,9 +133,7 @@ def test_an_axis_occurs_once(hwn):
     H, W, N = hwn
     with pytest.raises(ng.IncompatibleAxesError, match=r"more than once in Axes\(H: 2, H: 2\)"):
         ng.make_axes([H, H])
-    with pytest.raises(
-        ng.IncompatibleAxesError, match=r"Axes\(H: 2, W: 3\) and Axes\(W: 3, N: 4\): both have Axes\(W: 3\)"
-    ):
+    with pytest.raises(ng.IncompatibleAxesError, match=r"Axes\(H: 2, W: 3\) and Axes\(W: 3, N: 4\): both have Axes\(W: 3\)"):
         (H + W) + (W + N)
 
 

@@ -249,13 +249,9 @@ def test_errors_of_reductions_print_both_sides():
     x = ng.ones([a, b])
     with pytest.raises(ng.IncompatibleAxesError, match=r"Axes\(a: 2\) and out_axes=Axes\(a: 2, b: 3\) overlap"):
         ng.sum(x, reduction_axes=a, out_axes=[a, b])
-    with pytest.raises(
-        ng.UnmatchedAxesError, match=r"Axes\(a: 2\) and out_axes=Axes\(\) do not cover Axes\(a: 2, b: 3\)"
-    ):
+    with pytest.raises(ng.UnmatchedAxesError, match=r"Axes\(a: 2\) and out_axes=Axes\(\) do not cover Axes\(a: 2, b: 3\)"):
         ng.sum(x, reduction_axes=a, out_axes=())
-    with pytest.raises(
-        ng.UnmatchedAxesError, match=r"reduction_axes=Axes\(d: 4\) are not all among Axes\(a: 2, b: 3\)"
-    ):
+    with pytest.raises(ng.UnmatchedAxesError, match=r"reduction_axes=Axes\(d: 4\) are not all among Axes\(a: 2, b: 3\)"):
         ng.sum(x, reduction_axes=d)
     with pytest.raises(ng.UnmatchedAxesError, match=r"out_axes=Axes\(d: 4\) are not all among"):
         ng.prod(x, out_axes=d)

@@ -81,9 +81,7 @@ def command(build, compile_with):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are other compilers")
 def test_without_a_compiler_one_sentence_says_what_to_install(build, capfd):
-    with pytest.raises(
-        SystemExit, match=r"^mxop: building needs a C compiler.*apt install build-essential python3-dev"
-    ):
+    with pytest.raises(SystemExit, match=r"^mxop: building needs a C compiler.*apt install build-essential python3-dev"):
         command(build, ["/no/such/cc"]).build_extensions()
     assert "Traceback" not in capfd.readouterr().err
 

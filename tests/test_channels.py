@@ -24,8 +24,7 @@ def rest(shape, axis):
 def values(shape, axis, dtype="float32"):
     rng, vector = np.random.default_rng(0), tuple(d if i == axis else 1 for i, d in enumerate(shape))
     return {
-        name: rng.normal(size=s).astype(dtype)
-        for name, s in (("x", shape), ("g", vector), ("b", vector), ("v", shape[axis]))
+        name: rng.normal(size=s).astype(dtype) for name, s in (("x", shape), ("g", vector), ("b", vector), ("v", shape[axis]))
     }
 
 
@@ -96,9 +95,7 @@ def test_batch_norm_goes_over_its_data_once(shape):
     axes = (0, *range(2, len(shape)))
     m, v = x.mean(axes, dtype="float64", keepdims=True), x.var(axes, dtype="float64", keepdims=True)
     across = (1, -1, *(1,) * (len(shape) - 2))
-    close(
-        found[0][0], (x - m) / np.sqrt(v + 1e-3) * given["gamma"].reshape(across) + given["beta"].reshape(across), 1e-5
-    )
+    close(found[0][0], (x - m) / np.sqrt(v + 1e-3) * given["gamma"].reshape(across) + given["beta"].reshape(across), 1e-5)
 
 
 @pytest.mark.parametrize("shape, axes", [((40, 300), 1), ((5, 24, 300), (0, 2)), ((20, 3, 50), (1, 2))])

@@ -314,9 +314,7 @@ def test_state_that_is_an_output_left_unwritten(own):
 
 
 # ---- gradients ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("order", "says"), [(1, "gradient: order 1 of the gradient"), (0, "head gradients: for the sum")]
-)
+@pytest.mark.parametrize(("order", "says"), [(1, "gradient: order 1 of the gradient"), (0, "head gradients: for the sum")])
 def test_gradient_for_head_gradients_of_one(own, order, says):
     square = square_kernel(lambda i, o: np.square(i[0], out=o[0]))
     square.gradient(lambda F, heads, inputs, outputs: [2.0 * inputs[0]])

@@ -146,9 +146,7 @@ def test_in_executors_with_every_request_and_in_threads(own, library):
 @needs_compiler
 def test_what_a_function_of_c_refuses(own, library):
     op = axpy_of(own, library.axpy)
-    with pytest.raises(
-        mx.MXNetError, match=r"test_c_axpy: its C function returned 7, for float64 \(3,\), float64 \(3,\)"
-    ):
+    with pytest.raises(mx.MXNetError, match=r"test_c_axpy: its C function returned 7, for float64 \(3,\), float64 \(3,\)"):
         op(nd.ones(3, dtype="float64"), nd.ones(3, dtype="float64"), scale=1.0)
     op.cpu(backend="numpy", when=lambda inputs, outputs, **params: inputs[0].dtype != np.float32)(by_numpy)
     assert op(nd.ones(3, dtype="float64"), nd.ones(3, dtype="float64"), scale=1.0)[0].asnumpy().tolist() == [2, 2, 2]
@@ -172,9 +170,7 @@ def test_parameters_that_c_is_not_given(own, library):
         """Takes a tuple."""
 
     own(test_c_shape)
-    with pytest.raises(
-        mx.MXNetError, match=r"operator test_c_shape: parameter 'shape' .* is not handed to functions of C"
-    ):
+    with pytest.raises(mx.MXNetError, match=r"operator test_c_shape: parameter 'shape' .* is not handed to functions of C"):
         test_c_shape.cpu(library.axpy)
 
 
@@ -268,9 +264,7 @@ def test_arrays_of_numpy_share_memory(own):
     assert seen[-1][3] is False
     test_both(x[:, ::2])
     assert seen[-1][2] == (12, 8)  # strides are handed over
-    assert (
-        sym.test_both(sym.var("x")).bind(mx.cpu(), {"x": x}).forward()[1].asnumpy().tolist() == order.asnumpy().tolist()
-    )
+    assert sym.test_both(sym.var("x")).bind(mx.cpu(), {"x": x}).forward()[1].asnumpy().tolist() == order.asnumpy().tolist()
 
 
 def test_one_function_for_both_devices(own, simulated_gpu):

@@ -304,9 +304,7 @@ def test_arrays_from_outside():
 def test_a_large_numpy_array_from_outside():
     big = np.full(100000, 2.0)
     f = mx.graph.compiled(lambda x: x * float(big[0]))
-    with pytest.warns(
-        RuntimeWarning, match=r"reads a NumPy array of shape \(100000,\) from outside; make it an argument"
-    ):
+    with pytest.warns(RuntimeWarning, match=r"reads a NumPy array of shape \(100000,\) from outside; make it an argument"):
         assert value(f(ONE)) == 2
     big[:] = 3
     assert value(f(ONE)) == 3

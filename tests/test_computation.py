@@ -137,9 +137,7 @@ def test_wrong_derivatives():
 def test_a_step_of_gradient_descent():
     data, label = np.random.default_rng(0).normal(size=(20, 3)), np.arange(20.0)
     loss = mx.sym.mean(mx.sym.square(mx.sym.dot(x, w) - y))
-    step = mx.graph.computation(
-        [loss, mx.graph.assign(w, w - 0.1 * mx.graph.deriv(loss, w))], x, y, state={"w": np.zeros(3)}
-    )
+    step = mx.graph.computation([loss, mx.graph.assign(w, w - 0.1 * mx.graph.deriv(loss, w))], x, y, state={"w": np.zeros(3)})
     weight = np.zeros(3)
     for _ in range(5):
         error = data @ weight - label
@@ -297,9 +295,7 @@ def test_scopes_belong_to_their_thread():
 def test_order_survives_composites_and_gradients():
     with mx.graph.control_dependencies([mx.graph.assign(w, w + 1)]):
         z = mx.sym.log_softmax(mx.sym.elemwise_mul(w, w))
-    close(
-        mx.graph.computation(z, state={"w": [0.0, 1.0]})().asnumpy(), [1 - np.logaddexp(1, 4), 4 - np.logaddexp(1, 4)]
-    )
+    close(mx.graph.computation(z, state={"w": [0.0, 1.0]})().asnumpy(), [1 - np.logaddexp(1, 4), 4 - np.logaddexp(1, 4)])
     with mx.graph.control_dependencies([mx.graph.assign(w, w + 1)]):
         z = mx.sym.elemwise_mul(w, x) * w
     assert mx.graph.computation(mx.graph.deriv(z, x), x, state={"w": [2.0]})([1.0]).asscalar() == 9
@@ -327,9 +323,7 @@ def test_do_all():
 NAMES = ("p", "q", "r")
 EXPRESSIONS = st.recursive(
     st.sampled_from([*NAMES, "x"]),
-    lambda inner: st.one_of(
-        st.tuples(st.sampled_from(["add", "sub", "max"]), inner, inner), st.tuples(st.just("half"), inner)
-    ),
+    lambda inner: st.one_of(st.tuples(st.sampled_from(["add", "sub", "max"]), inner, inner), st.tuples(st.just("half"), inner)),
     max_leaves=5,
 )
 SYMBOLS = {
@@ -357,9 +351,7 @@ def test_sequences_do_what_the_same_program_does_in_numpy(statements, twice):
     for name, expression in statements:
         value = built(expression, variables, SYMBOLS)
         items.append(value if name is None else mx.graph.assign(variables[name], value))
-    program = mx.graph.computation(
-        mx.graph.sequential(items), variables["x"], state={n: values[n].copy() for n in NAMES}
-    )
+    program = mx.graph.computation(mx.graph.sequential(items), variables["x"], state={n: values[n].copy() for n in NAMES})
     for _ in range(1 + twice):
         found = program(values["x"])
         for name, expression in statements:

@@ -91,9 +91,7 @@ def test_files_of_vectors(written):
 
 
 def test_reserved_tokens_keep_their_numbers_better(written):
-    found = embedding.CustomEmbedding(
-        written(LINES), reserved_tokens=["<pad>", "b"]
-    )  # MXNet's rows are moved against them
+    found = embedding.CustomEmbedding(written(LINES), reserved_tokens=["<pad>", "b"])  # MXNet's rows are moved against them
     assert found.idx_to_token == ["<unk>", "<pad>", "b", "a"]
     assert rows(found) == [[7, 8, 9], [0, 0, 0], [4, 5, 6], [1, 2, 3]]
 
@@ -102,9 +100,7 @@ def test_vectors_of_a_vocabulary(written):
     words = Vocabulary(Counter(["a", "a", "zz"]), reserved_tokens=["<pad>"])
     found = embedding.CustomEmbedding(written(LINES), vocabulary=words)
     unknown = [7.0, 8.0, 9.0]
-    assert found.idx_to_token == words.idx_to_token == ["<unk>", "<pad>", "a", "zz"] and found.reserved_tokens == [
-        "<pad>"
-    ]
+    assert found.idx_to_token == words.idx_to_token == ["<unk>", "<pad>", "a", "zz"] and found.reserved_tokens == ["<pad>"]
     assert rows(found) == [unknown, unknown, [1, 2, 3], unknown]
     joined = embedding.CompositeEmbedding(words, [found, embedding.CustomEmbedding(written(LINES))])
     assert rows(joined) == [r + r for r in rows(found)] and joined.vec_len == 6
@@ -180,9 +176,7 @@ def test_refused_arguments(written):
 
 # ---- by name ----------------------------------------------------------------------------------------------------------
 def test_published_files_are_read_and_never_downloaded(written, tmp_path, monkeypatch):
-    with pytest.raises(
-        FileNotFoundError, match=r"glove.6B.50d.txt' nor .*glove.6B.zip' is there, and nothing is downloaded"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"glove.6B.50d.txt' nor .*glove.6B.zip' is there, and nothing is downloaded"):
         embedding.create("GloVe", pretrained_file_name="glove.6B.50d.txt", embedding_root=str(tmp_path))
     with pytest.raises(KeyError, match=r"no file 'glove.6B.5d.txt'; did you mean 'glove.6B.50d.txt'"):
         embedding.create("glove", pretrained_file_name="glove.6B.5d.txt")
@@ -224,11 +218,7 @@ def test_classes_of_users(written):
 def test_loaders():
     loader = [(mx.nd.arange(6).reshape((2, 3)), mx.nd.array([1, 2])), (np.ones((1, 3)), np.array([3]))]
     batches = mx.contrib.io.DataLoaderIter(loader, label_name="y")
-    assert (
-        batches.provide_data == [("data", (2, 3))]
-        and batches.provide_label == [("y", (2,))]
-        and batches.batch_size == 2
-    )
+    assert batches.provide_data == [("data", (2, 3))] and batches.provide_label == [("y", (2,))] and batches.batch_size == 2
     for _ in range(2):
         first, last = batches
         assert (first.pad, last.pad) == (0, 1) and first.data[0].asnumpy().tolist() == [[0, 1, 2], [3, 4, 5]]

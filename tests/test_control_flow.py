@@ -72,9 +72,7 @@ def test_what_is_the_same_in_all_steps_is_not_stacked():
     shapes = {"x": (5, 2, 4), "h": (1,), "a": (2, 3), "w": (3, 4)}
     executor = symbol.simple_bind(mx.cpu(), **shapes)
     assert not [line for line in str(executor.explain()).splitlines() if " dot(" in line or " _dot_grad(" in line]
-    mx.test_utils.check_numeric_gradient(
-        symbol, values(shapes), numeric_eps=1e-5, rtol=1e-5, atol=1e-7, dtype=np.float64
-    )
+    mx.test_utils.check_numeric_gradient(symbol, values(shapes), numeric_eps=1e-5, rtol=1e-5, atol=1e-7, dtype=np.float64)
 
 
 @pytest.mark.parametrize("names", [("x",), ("h",), ("u",), ("w", "x")])
@@ -237,9 +235,7 @@ def test_what_a_product_packs_for_all_steps(level, rows, depth, columns, turned,
     """The same bits as products one by one, with the weights of each run."""
     rng = np.random.default_rng(0)
     x = nd.array(rng.normal(size=(3, rows, depth)), dtype=dtype)
-    weights = [
-        nd.array(rng.normal(size=(columns, depth) if turned else (depth, columns)), dtype=dtype) for _ in range(2)
-    ]
+    weights = [nd.array(rng.normal(size=(columns, depth) if turned else (depth, columns)), dtype=dtype) for _ in range(2)]
     b = nd.array(rng.normal(size=columns), dtype=dtype)
 
     def product(F, x, w, b):
@@ -274,9 +270,7 @@ def test_while_loop_fills_up_with_zeros():
     for n, column in ((4, [1, 2, 4, 8]), (2, [1, 2, 0, 0]), (0, [0, 0, 0, 0]), (9, [1, 2, 4, 8])):
         found = executor.forward(n=nd.array([n]))
         assert found[0].asnumpy().ravel().tolist() == column and found[1].item() == min(n, 4)
-        steps = nd.contrib.while_loop(
-            lambda i, s, n=n: i < n, lambda i, s: (s, [i + 1, s * 2]), [nd.zeros(1), nd.ones(1)], 4
-        )
+        steps = nd.contrib.while_loop(lambda i, s, n=n: i < n, lambda i, s: (s, [i + 1, s * 2]), [nd.zeros(1), nd.ones(1)], 4)
         if n:
             assert steps[0].asnumpy().ravel().tolist() == column
         else:
@@ -354,9 +348,7 @@ def test_states_that_begin_with_one_array_are_several():
 def test_cond_forms_and_conditions():
     a, b = nd.array([1]), nd.array([2])
     assert nd.contrib.cond(a < b, lambda: [a, [b]], lambda: b)[1][0] is b
-    assert (
-        nd.contrib.cond(True, lambda: a, lambda: b) is a and nd.contrib.cond(lambda: a > b, lambda: a, lambda: b) is b
-    )
+    assert nd.contrib.cond(True, lambda: a, lambda: b) is a and nd.contrib.cond(lambda: a > b, lambda: a, lambda: b) is b
     x, y = V("x"), V("y")
     first, (second,) = sym.contrib.cond(lambda: x < y, lambda: [x, [y + 1]], lambda: [y, [x * 2]])
     group = sym.Group([first, second])

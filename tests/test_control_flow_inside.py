@@ -138,9 +138,7 @@ def test_auxiliary_states_go_from_step_to_step(centred):
         scale *= 2
     np.testing.assert_allclose(executor.aux_dict["mean"].asnumpy(), wanted, rtol=1e-5)
     np.testing.assert_allclose(found[0], 2 * (x[0] - x[0].mean(axis=0)), rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(
-        executor.grad_dict["x"].asnumpy()[0], 2 * (x[0] - x[0].mean(axis=0)), rtol=1e-4, atol=1e-5
-    )
+    np.testing.assert_allclose(executor.grad_dict["x"].asnumpy()[0], 2 * (x[0] - x[0].mean(axis=0)), rtol=1e-4, atol=1e-5)
 
 
 def test_auxiliary_states_in_loops_in_loops_and_branches(centred):
@@ -194,9 +192,7 @@ def test_files_of_mxnet(name):
 def test_what_is_written_is_read_again(order):
     total = with_loop(rnn, True)(sym, **{n: V(n) for n in ARGS})
     i = sym.zeros((1,), dtype="float64")
-    out, _ = sym.contrib.while_loop(
-        lambda i, s: i < 2, lambda i, s: (s, [i + 1, s * V("v")]), [i, total.reshape((1,))], 3
-    )
+    out, _ = sym.contrib.while_loop(lambda i, s: i < 2, lambda i, s: (s, [i + 1, s * V("v")]), [i, total.reshape((1,))], 3)
     total = total + sym.sum(sym.contrib.cond(sym.sum(out) > 0, lambda: sym.exp(out * 0.01), lambda: out + V("q")))
     arrays = values({**ARGS, "v": (1,), "q": (3, 1)})
     names = list(ARGS)
@@ -233,14 +229,10 @@ def changed(graph, rng):
     while waiting:
         at = waiting.pop()
         places += [(at, key) for key in (at if isinstance(at, dict) else range(len(at)))]
-        waiting += [
-            at[key] for key in (at if isinstance(at, dict) else range(len(at))) if isinstance(at[key], (dict, list))
-        ]
+        waiting += [at[key] for key in (at if isinstance(at, dict) else range(len(at))) if isinstance(at[key], (dict, list))]
     at, key = places[rng.integers(len(places))]
     if isinstance(at[key], str):
-        at[key] = str(
-            rng.choice(["[0]", "[1, 0]", "[]", "[None]", "5", "x", "[9]", "(1, 2, 1, 3, 1)", "-1", "True", "dot"])
-        )
+        at[key] = str(rng.choice(["[0]", "[1, 0]", "[]", "[None]", "5", "x", "[9]", "(1, 2, 1, 3, 1)", "-1", "True", "dot"]))
     elif isinstance(at[key], int):
         at[key] = int(rng.choice([0, 1, 2, 3, 50]))
     elif isinstance(at[key], list):
@@ -273,9 +265,7 @@ def test_whatever_a_file_holds_the_errors_are_ours():
 def test_executors_can_be_looked_at():
     arrays = values()
     total = with_loop(rnn, True)(sym, **{n: V(n) for n in ARGS})
-    executor = total.bind(
-        mx.cpu(), arrays, args_grad={n: nd.zeros(a.shape, dtype="float64") for n, a in arrays.items()}
-    )
+    executor = total.bind(mx.cpu(), arrays, args_grad={n: nd.zeros(a.shape, dtype="float64") for n, a in arrays.items()})
     assert "_loop" in str(executor.explain()) and "_loop" in executor.debug_str()
     seen = {}
     executor.set_monitor_callback(lambda name, array: seen.update({name: array.shape}))
@@ -341,9 +331,7 @@ def test_more_that_is_wrong():
     with pytest.raises(mx.MXNetError, match="data have 3 and 4 steps along axis 0"):
         sym.contrib.foreach(lambda x, st: (x[0] + x[1], st + x[0]), [d, V("e")], s)[0].infer_shape(d=(3, 2), e=(4, 2))
     with pytest.raises(TypeError, match=r"operator _foreach has bodies, which a call cannot give: use contrib.foreach"):
-        sym._internal._foreach(
-            num_args=1, num_outputs=1, num_out_data=1, in_state_locs=(), in_data_locs=(), remain_locs=()
-        )
+        sym._internal._foreach(num_args=1, num_outputs=1, num_out_data=1, in_state_locs=(), in_data_locs=(), remain_locs=())
     given = {"num_args": 1, "num_outputs": 1, "cond_input_locs": (), "then_input_locs": (), "else_input_locs": ()}
     for space in (nd._internal, sym._internal):
         with pytest.raises(TypeError, match=r"operator _cond has bodies, which a call cannot give: use contrib\.cond"):
@@ -487,9 +475,7 @@ def test_a_choice_runs_operator_by_operator_on_a_gpu(simulated_gpu):
         found = executor.forward(is_train=True)[0].asnumpy()
         executor.backward(nd.ones(3, ctx=simulated_gpu))
         np.testing.assert_allclose(found, [2] * 3 if sign > 0 else np.sin([-1] * 3), rtol=1e-6)
-        np.testing.assert_allclose(
-            executor.grad_dict["x"].asnumpy(), [2] * 3 if sign > 0 else np.cos([-1] * 3), rtol=1e-6
-        )
+        np.testing.assert_allclose(executor.grad_dict["x"].asnumpy(), [2] * 3 if sign > 0 else np.cos([-1] * 3), rtol=1e-6)
 
 
 # ---- inside composites and compiled functions -----------------------------------------------------------------------------

@@ -29,9 +29,7 @@ def test_mxnets_answers(name):
     for seed, case, answer in asked:
         found = mxnet_layers.run(mx, seed, case)
         assert [shape for shape, _ in found] == [shape for shape, _ in answer], case
-        np.testing.assert_allclose(
-            [v for _, v in found], [v for _, v in answer], rtol=1e-4, atol=1e-4, err_msg=str(case)
-        )
+        np.testing.assert_allclose([v for _, v in found], [v for _, v in answer], rtol=1e-4, atol=1e-4, err_msg=str(case))
 
 
 @pytest.mark.parametrize("name", ["lenet", "residual"])
@@ -102,9 +100,7 @@ def test_random_convolutions_and_their_transposes(seed):
     np.testing.assert_allclose(found, [(head * c).sum() for c in along], rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(inputs[2].grad.asnumpy(), head.sum((0, *range(2, n + 2))), rtol=1e-12)
 
-    spare = [
-        (d + 2 * p - e * (k - 1) - 1) % s for d, k, s, e, p in zip(sizes, kernel, stride, dilate, pad, strict=True)
-    ]
+    spare = [(d + 2 * p - e * (k - 1) - 1) % s for d, k, s, e, p in zip(sizes, kernel, stride, dilate, pad, strict=True)]
     back = nd.Deconvolution(array(head), array(w), adj=spare, **(at | {"num_filter": channels}))
     np.testing.assert_allclose(plain(back), plain(inputs[0].grad), rtol=1e-12, atol=1e-12)
 
@@ -137,9 +133,7 @@ def test_windows_beside_the_image():
 
 
 def test_nan_is_the_largest():
-    assert np.isnan(nd.Pooling(nd.array([[[1, np.nan, 3, 2]]]), kernel=(2,)).asnumpy()).tolist() == [
-        [[True, True, False]]
-    ]
+    assert np.isnan(nd.Pooling(nd.array([[[1, np.nan, 3, 2]]]), kernel=(2,)).asnumpy()).tolist() == [[[True, True, False]]]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -271,10 +265,7 @@ def some_convolution(rng):
               "dilate": tuple(rng.randint(1, 3) for _ in range(n)), "pad": tuple(rng.randint(0, 5) for _ in range(n)),
               "num_group": groups}  # fmt: skip
     longest = {1: 90, 2: 40, 3: 7}[n]
-    least = [
-        max(1, d * (k - 1) + 1 - 2 * p)
-        for k, d, p in zip(*(params[v] for v in ("kernel", "dilate", "pad")), strict=True)
-    ]
+    least = [max(1, d * (k - 1) + 1 - 2 * p) for k, d, p in zip(*(params[v] for v in ("kernel", "dilate", "pad")), strict=True)]
     sizes = tuple(m + rng.randint(0, longest) for m in least)
     return (channels * groups, *sizes), (each * groups, channels), params
 
@@ -299,9 +290,7 @@ def test_what_lies_between_short_lines_does_not_count(level, size, stride):
     """Vectors go on from line to line: an element meets what its windows have, and nothing of the line before or after."""
     params = {"kernel": (3, 3), "pad": (1, 1), "stride": (stride, stride), "num_group": 32}
     rng, operands = np.random.default_rng(0), [sym.Variable("x"), sym.Variable("w")]
-    assert path_of(sym._internal._convolved(*operands, **params), x=(1, 32, size, size), w=(32, 1, 3, 3)) == [
-        "FewFilters"
-    ]
+    assert path_of(sym._internal._convolved(*operands, **params), x=(1, 32, size, size), w=(32, 1, 3, 3)) == ["FewFilters"]
     x, w = rng.normal(size=(1, 32, size, size)), rng.normal(size=(32, 1, 3, 3))
     h = rng.normal(size=records._convolution(x, w, **params).shape)
     x[0, :, 2, -1], x[0, :, 3, 0], h[0, :16, 1, -1], h[0, 16:, 1, 0] = np.inf, np.nan, np.inf, np.nan
@@ -390,9 +379,7 @@ def test_padding_meets_no_infinite_filter_of_many():
 def test_sums_of_a_band_end_with_its_last_line():
     """The last band, of lines 150 to 198, has a line less than the one before it, of which there are still elements."""
     x, h = nd.ones((1, 8, 199, 201)), nd.ones((1, 8, 199, 201))
-    symbol = sym._internal._convolved_weight(
-        sym.Variable("x"), sym.Variable("h"), kernel=(3, 3), pad=(1, 1), num_group=8
-    )
+    symbol = sym._internal._convolved_weight(sym.Variable("x"), sym.Variable("h"), kernel=(3, 3), pad=(1, 1), num_group=8)
     assert path_of(symbol, x=x.shape, h=h.shape) == ["FewFilters"]
     x[:, :, 150, :5] = np.inf
     found = internal._convolved_weight(x, h, kernel=(3, 3), pad=(1, 1), num_group=8)

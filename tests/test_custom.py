@@ -153,9 +153,7 @@ def test_functions_get_tuples_and_dtypes():
     assert ((2, 1), (2, 1)) in seen and all(type(d) is int for s in seen[0] for d in s)
 
 
-@pytest.mark.parametrize(
-    "dtype", ["float32", "float16", "int8", "bool", "int64", np.float64, np.dtype("uint8"), "bfloat16"]
-)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "bool", "int64", np.float64, np.dtype("uint8"), "bfloat16"])
 def test_dtypes_by_value(dtype):
     code_name = "bfloat16" if dtype == "bfloat16" else np.dtype(dtype).name
     if code_name == "bfloat16":
@@ -544,10 +542,7 @@ def test_every_data_type(dtype):
     ]:
         pair = getattr(DataType, f"{dtype}_{layout}")
         assert len(pair) == 2 and all(isinstance(p, str) for p in pair)
-    assert (
-        getattr(DataType, f"{dtype}_Default_Tuple")[2] == "tuple"
-        and getattr(DataType, f"{dtype}_Default_List")[2] == "list"
-    )
+    assert getattr(DataType, f"{dtype}_Default_Tuple")[2] == "tuple" and getattr(DataType, f"{dtype}_Default_List")[2] == "list"
     assert DataType.F32_Default == ("float32", "DefaultFormat") and DataType.None_None == ("", "")
 
 

@@ -127,9 +127,7 @@ def library(folder, text, name="op"):
     path = source(folder, text, name + ".cc")
     include = os.path.join(mx.get_include(), "mxop")
     target = folder / f"{name}.so"
-    subprocess.run(
-        [COMPILER, "-std=c++17", "-shared", "-fPIC", f"-I{include}", str(path), "-o", str(target)], check=True
-    )
+    subprocess.run([COMPILER, "-std=c++17", "-shared", "-fPIC", f"-I{include}", str(path), "-o", str(target)], check=True)
     return target
 
 

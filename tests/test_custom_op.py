@@ -142,9 +142,7 @@ def test_second_order_through_other_operators():
     def call(x):
         return nd.sin(nd.Custom(x * x, op_type="test_sigmoid")) * x
 
-    for mine, builtin in zip(
-        derivatives(call, 3), derivatives(lambda x: nd.sin(nd.sigmoid(x * x)) * x, 3), strict=True
-    ):
+    for mine, builtin in zip(derivatives(call, 3), derivatives(lambda x: nd.sin(nd.sigmoid(x * x)) * x, 3), strict=True):
         np.testing.assert_allclose(mine, builtin, rtol=1e-4, atol=1e-5)
 
 
@@ -472,9 +470,7 @@ def test_a_composite_may_call_it():
         bound = sym.test_custom_inside(sym.Variable("x")).bind(mx.cpu(), {"x": x}, args_grad={"x": nd.zeros((2, 3))})
         np.testing.assert_allclose(bound.forward(is_train=True)[0].asnumpy(), expected, rtol=1e-6)
         bound.backward(nd.ones((2, 3)))
-        np.testing.assert_allclose(
-            bound.grad_dict["x"].asnumpy(), 2 * X * expected * (1 - expected), rtol=1e-5, atol=1e-7
-        )
+        np.testing.assert_allclose(bound.grad_dict["x"].asnumpy(), 2 * X * expected * (1 - expected), rtol=1e-5, atol=1e-7)
     finally:
         mx.op.unregister("test_custom_inside")
 

@@ -327,9 +327,7 @@ def bound(name, x):
 def test_a_kernel_that_returns_what_it_should_write(kernels):
     kernels(lambda inputs, outputs: inputs[0] * 2)
     for call in (lambda: nd.test_written_kernel(nd.ones(SHAPE)), bound("test_written_kernel", nd.ones(SHAPE))):
-        with pytest.raises(
-            mx.MXNetError, match=r"test_written_kernel: its CPU function returned a NDArray.*outputs\[0\]"
-        ):
+        with pytest.raises(mx.MXNetError, match=r"test_written_kernel: its CPU function returned a NDArray.*outputs\[0\]"):
             call()
 
 

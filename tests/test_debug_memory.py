@@ -23,9 +23,7 @@ def address(x):
 
 def run(program, debug="1"):
     environment = dict(os.environ, MXOP_DEBUG_MEMORY=debug)
-    return subprocess.run(
-        [sys.executable, "-c", START + program], env=environment, capture_output=True, text=True, timeout=300
-    )
+    return subprocess.run([sys.executable, "-c", START + program], env=environment, capture_output=True, text=True, timeout=300)
 
 
 def printed(program, debug="1"):
@@ -50,9 +48,7 @@ def test_fresh_arrays_hold_what_is_noticed(dtype, expected, size):
 @pytest.mark.parametrize("offset", ["-1", "x.size * 4", "x.size * 4 + 40"])
 @pytest.mark.parametrize("size", [1, 16, 1000, 2_000_000])
 def test_what_is_written_beside_a_block_ends_the_process(size, offset):
-    program = (
-        f"x = mx.nd.zeros({size})\nctypes.memset(address(x) + {offset}, 0, 1)\nprint('written')\ndel x\nprint('alive')"
-    )
+    program = f"x = mx.nd.zeros({size})\nctypes.memset(address(x) + {offset}, 0, 1)\nprint('written')\ndel x\nprint('alive')"
     done = run(program)
     assert done.stdout.split() == ["written"] and done.returncode != 0
     assert "guard bytes" in done.stderr and '<string>", line' in done.stderr  # where in the program
@@ -89,9 +85,7 @@ def test_freed_memory_is_given_back_in_the_end():
 ])  # fmt: skip
 def test_nothing_is_taken_of_nothing(call):
     """Results without elements: of an axis before the one that is indexed, too."""
-    program = (
-        f"mx.util.set_np_shape(True)\nx, i = mx.nd.zeros((0, 3)), mx.nd.array([0, 1, 2, 2, 1])\nprint(({call}).size)"
-    )
+    program = f"mx.util.set_np_shape(True)\nx, i = mx.nd.zeros((0, 3)), mx.nd.array([0, 1, 2, 2, 1])\nprint(({call}).size)"
     assert printed(program + "\nmx.context.empty_cache()") == ["0"]
 
 

@@ -29,9 +29,7 @@ class Model:
     def __init__(self, factor, power, slope=None):
         self.value = lambda x: factor * x**power
         self.slope = (lambda x: factor * power * x ** (power - 1)) if slope is None else (lambda x: slope * x)
-        self.bend = (
-            (lambda x: factor * power * (power - 1) * x ** (power - 2)) if slope is None else (lambda x: slope + 0 * x)
-        )
+        self.bend = (lambda x: factor * power * (power - 1) * x ** (power - 2)) if slope is None else (lambda x: slope + 0 * x)
 
 
 # ---- the kinds ----------------------------------------------------------------------------------------------------------

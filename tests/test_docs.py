@@ -115,9 +115,7 @@ def test_examples_of_pages(page, registry_restored):
         assert language in ("python", "pycon", "sh", ""), f"{page.name}: {language}"
         if language == "python":
             whole = page.read_text(encoding="utf-8")
-            before = whole[: max(whole.find(text), 0)].count(
-                "\n"
-            )  # lines are those of the page, where texts are looked up
+            before = whole[: max(whole.find(text), 0)].count("\n")  # lines are those of the page, where texts are looked up
             exec(compile("\n" * before + text, str(page), "exec"), namespace)
         elif language == "pycon":
             example = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
@@ -177,9 +175,7 @@ SHORT = [p for p in sorted((ROOT / "examples").glob("*.py")) if p.name not in LO
 @pytest.mark.parametrize("path", SHORT, ids=lambda p: p.name)
 def test_examples_run(path, tmp_path):
     env = os.environ | {"PYTHONPATH": str(Path(mx.__file__).parent.parent)}
-    done = subprocess.run(
-        [sys.executable, str(path)], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120
-    )
+    done = subprocess.run([sys.executable, str(path)], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
 
 

@@ -31,9 +31,7 @@ def test_gradient_penalty_brings_generator_and_slope(example):
 
 
 def test_without_a_penalty_slopes_grow(example):
-    found = example("gradient_penalty").train(
-        rounds=80, batch=64, width=32, critic_steps=4, learning_rate=2e-3, penalty=0
-    )
+    found = example("gradient_penalty").train(rounds=80, batch=64, width=32, critic_steps=4, learning_rate=2e-3, penalty=0)
     assert found["slope"] > 2
 
 

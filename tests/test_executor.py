@@ -449,9 +449,7 @@ def test_monitor_shows_the_gradients_of_what_calls_take(net, shape, names):
     np.testing.assert_allclose(total, ex.grad_dict["data"].asnumpy(), rtol=1e-5)
     for place, name in enumerate(("weight", "bias"), 1):
         if f"fc_backward_output{place}" in seen:
-            np.testing.assert_allclose(
-                seen[f"fc_backward_output{place}"], ex.grad_dict[f"fc_{name}"].asnumpy(), rtol=1e-6
-            )
+            np.testing.assert_allclose(seen[f"fc_backward_output{place}"], ex.grad_dict[f"fc_{name}"].asnumpy(), rtol=1e-6)
 
 
 def test_monitor_shows_composites_by_their_name():

@@ -69,9 +69,7 @@ def test_buckets_share_their_parameters():
     default = batch_of(4)
     default.default_bucket_key, default.batch_size = 4, 2
     net = net_of(4)
-    manager = DataParallelExecutorManager(
-        net, [mx.cpu()], default, net.list_arguments(), ["rows_weight"], [], sym_gen=net_of
-    )
+    manager = DataParallelExecutorManager(net, [mx.cpu()], default, net.list_arguments(), ["rows_weight"], [], sym_gen=net_of)
     weight = manager.param_arrays[0][0]
     weight[:] = mx.nd.array(np.eye(5, 2))
     for key in (4, 2, 3, 6):  # a larger batch than the default's gets memory of its own
@@ -79,9 +77,7 @@ def test_buckets_share_their_parameters():
         manager.forward(is_train=True)
         executor = manager.curr_execgrp.train_execs[0]
         assert executor.arg_dict["rows_weight"] is weight and executor.arg_dict["data"].shape == (2, key)
-        np.testing.assert_allclose(
-            executor.outputs[0].asnumpy()[0], np.exp([0, key]) / np.exp([0, key]).sum(), rtol=1e-5
-        )
+        np.testing.assert_allclose(executor.outputs[0].asnumpy()[0], np.exp([0, key]) / np.exp([0, key]).sum(), rtol=1e-5)
         manager.backward()
         assert manager.grad_arrays[0][0].asnumpy()[1].any()
     with pytest.raises(NotImplementedError, match="executors of buckets are made later"):

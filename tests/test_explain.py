@@ -32,9 +32,7 @@ def test_one_row_for_each_call(executor):
     for row, prepared in zip(told, calls, strict=True):
         if hasattr(prepared, "source"):
             assert row.source == str(prepared.source)
-    assert [r.kind for r in told.groups] == ["fused"] * len(told.groups) and told[1].operator.startswith(
-        "broadcast_add"
-    )
+    assert [r.kind for r in told.groups] == ["fused"] * len(told.groups) and told[1].operator.startswith("broadcast_add")
     assert told[1].formula == ["tanh0 = tanh(h + b)", "_plusscalar0 = 2 * tanh0 + 1"]
     assert told[0].formula == ["h = dot(x, w)"] and told[0].source is None and told[0].cuda_source is None
     assert "test_explain.py" in told[0].made_at
@@ -48,9 +46,7 @@ def test_steps_say_what_runs_and_by_which_path(tune):
         told = y.simple_bind(mx.cpu(), "null", passes={"strips": False}, x=(70, 33), w=(33, 20)).explain()
         assert [row.steps for row in told] == [*product, ["ReductionRun, several rows"]]
         assert [row["steps"] for row in json.loads(told.to_json())["schedule"]] == [row.steps for row in told]
-    sums, _ = mx.sym.contrib.foreach(
-        lambda data, s: (mx.sym.dot(s, w), mx.sym.broadcast_add(s, data)), x, mx.sym.Variable("s")
-    )
+    sums, _ = mx.sym.contrib.foreach(lambda data, s: (mx.sym.dot(s, w), mx.sym.broadcast_add(s, data)), x, mx.sym.Variable("s"))
     loop = sums.simple_bind(mx.cpu(), "null", x=(3, 1, 1), s=(40, 50), w=(50, 60)).explain()
     assert loop.rows[-1].steps[0] == "Loop" and "Product, packed once" in loop.rows[-1].steps
     with mx.np_shape(True):
@@ -114,9 +110,7 @@ def test_views_and_copies():
     assert told.views == [("reshape0", "exp0")] and len(told) == 2
     told = mx.sym.Group([x, y, y]).simple_bind(mx.cpu(), "null", x=(2,)).explain()
     copies = [r for r in told if r.kind == "copy"]
-    assert [c.formula for c in copies] == [["output x = x"], [f"{copies[1].inputs[0].place} = exp0"]] or len(
-        copies
-    ) == 2
+    assert [c.formula for c in copies] == [["output x = x"], [f"{copies[1].inputs[0].place} = exp0"]] or len(copies) == 2
     assert all(c.source.strip().startswith("out0") and c.cuda_source is None for c in copies)
 
 
@@ -203,9 +197,7 @@ def run_cuda(text, name, arrays, shape):
 def test_cuda_text_of_broadcast_inputs_computes_them(shapes):
     a, b = (np.random.default_rng(1).normal(size=s).astype("float32") for s in shapes)
     x, y = mx.sym.Variable("x"), mx.sym.Variable("y")
-    net = mx.sym.broadcast_sub(
-        mx.sym.broadcast_mul(x, y), mx.sym.sin(y) if shapes[1] == np.broadcast(a, b).shape else y
-    )
+    net = mx.sym.broadcast_sub(mx.sym.broadcast_mul(x, y), mx.sym.sin(y) if shapes[1] == np.broadcast(a, b).shape else y)
     (row,) = net.simple_bind(mx.cpu(), "null", x=a.shape, y=b.shape).explain()
     want = a * b - b
     order = [a if v.name == "x" else b for v in row.inputs]
@@ -226,9 +218,7 @@ def test_cuda_text_is_what_is_launched(simulated_gpu):
     gpu.forward()
     (row,) = gpu.explain()
     assert told.kind == row.kind == "strip"
-    launched = re.sub(
-        r", (?:float |double )?s0\b", "", fake_cupy.made["mxop_strip"]
-    )  # the length of rows is an argument
+    launched = re.sub(r", (?:float |double )?s0\b", "", fake_cupy.made["mxop_strip"])  # the length of rows is an argument
     assert told.cuda_source == row.cuda_source == launched.replace("s0", "((float)32.0)")
 
 
@@ -244,9 +234,7 @@ def test_cuda_text_of_what_is_no_strip_on_a_gpu(simulated_gpu):
     gpu.forward()
     assert len(gpu.explain()) == 2 and gpu.explain()[1].kind == "fused"
     for row in gpu.explain():
-        body = [
-            line for line in map(str.strip, row.cuda_source.splitlines()) if line.startswith(("const float t", "y0 ="))
-        ]
+        body = [line for line in map(str.strip, row.cuda_source.splitlines()) if line.startswith(("const float t", "y0 ="))]
         name = re.search(r"void (mxop_\w+)\(const float \*(in0|data)", row.cuda_source)[1]
         made = fake_cupy.made.get(f"{name}_whole") or fake_cupy.made.get(f"{name}_parts") or fake_cupy.made[name]
         assert body and all(line in told.cuda_source and line in made for line in body)
@@ -328,8 +316,7 @@ def test_measured_times_are_shown(executor):
     assert rows.time_text(told[0].measured) in row and f"{told[0].measured / told.measured:.0%}" in row
     html = told._repr_html_()
     assert (
-        html.count("<th>") == plain._repr_html_().count("<th>") + 3
-        and f"<td>{rows.time_text(told[0].measured)}</td>" in html
+        html.count("<th>") == plain._repr_html_().count("<th>") + 3 and f"<td>{rows.time_text(told[0].measured)}</td>" in html
     )
 
 
@@ -455,9 +442,7 @@ def test_sizes_as_text(n, text):
     assert rows.bytes_text(n) == text
 
 
-@pytest.mark.parametrize(
-    "seconds, text", [(2, "2 s"), (0.0025, "2.5 ms"), (3e-6, "3 us"), (5e-8, "50 ns"), (0, "0 ns")]
-)
+@pytest.mark.parametrize("seconds, text", [(2, "2 s"), (0.0025, "2.5 ms"), (3e-6, "3 us"), (5e-8, "50 ns"), (0, "0 ns")])
 def test_times_as_text(seconds, text):
     assert rows.time_text(seconds) == text
 

@@ -46,9 +46,7 @@ OPERATORS = [
 
 def test_sixteen_threads_at_once():
     for _ in range(3):
-        assert (
-            first_use("threads", *PARTS, *OPERATORS) == f"threads: {len(PARTS) + len(OPERATORS)} first uses, 0 failed"
-        )
+        assert first_use("threads", *PARTS, *OPERATORS) == f"threads: {len(PARTS) + len(OPERATORS)} first uses, 0 failed"
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -148,9 +148,7 @@ def agree(results, roots, inputs):
     return True
 
 
-@pytest.mark.parametrize(
-    "wrong", [lambda v: v * (1 + 1e-11), lambda v: v + 1e-11, lambda v: v * np.nan, lambda v: v / 0]
-)
+@pytest.mark.parametrize("wrong", [lambda v: v * (1 + 1e-11), lambda v: v + 1e-11, lambda v: v * np.nan, lambda v: v / 0])
 def test_wrong_results_do_not_agree(wrong):
     x = np.random.default_rng(0).uniform(-2, 2, 37)
     for root in (F.exp(input_(0)), F.sin(input_(0)) * input_(0) + 1.0, F.tanh(F.exp(input_(0))) - 3.0):
@@ -278,9 +276,7 @@ def test_numbers_made_of_parameters(dtype):
             for size in (5, 5000):
                 found = nd.formula_of_numbers(nd.array(np.resize(x, size), dtype=dtype), a=a, b=b).asnumpy()
                 assert found.dtype == dtype
-                np.testing.assert_allclose(
-                    found, np.resize(want, size).astype(dtype), 1e-2 if dtype == "float16" else 1e-6
-                )
+                np.testing.assert_allclose(found, np.resize(want, size).astype(dtype), 1e-2 if dtype == "float16" else 1e-6)
     finally:
         mx.op.unregister("formula_of_numbers")
 
@@ -289,9 +285,7 @@ def test_long_formulas_of_parameters():
     total = param("a")
     for k in range(40):
         total = total * 0.5 + param("b") - k
-    program = compile_program(
-        (input_(0) + total,), 1, lambda name: instruction_sets.has_instruction(name, 1), real=True
-    )
+    program = compile_program((input_(0) + total,), 1, lambda name: instruction_sets.has_instruction(name, 1), real=True)
     assert program.steps
 
 

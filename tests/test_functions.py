@@ -36,9 +36,7 @@ def compare(found, wanted, units=2):
     with np.errstate(all="ignore"):
         near = wanted.astype(dtype)
         unit = np.spacing(np.abs(near)).astype(WIDE)
-        good = (
-            (found == near) | (np.isnan(found) & np.isnan(near)) | (np.abs(found.astype(WIDE) - wanted) <= units * unit)
-        )
+        good = (found == near) | (np.isnan(found) & np.isnan(near)) | (np.abs(found.astype(WIDE) - wanted) <= units * unit)
         good &= (np.signbit(found) == np.signbit(near)) | np.isnan(found)
     assert good.all(), [(np.flatnonzero(~good)[:5], found[~good][:5], near[~good][:5])]
 
@@ -152,10 +150,7 @@ def test_quotients_of_integers(dtype):
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal((x % y).asnumpy(), np.mod(a, b))
         np.testing.assert_array_equal((x // y).asnumpy(), np.floor_divide(a, b))
-        cut = [
-            0 if v == 0 else abs(u) // abs(v) * (1 if (u < 0) == (v < 0) else -1)
-            for u, v in zip(a.tolist(), b.tolist())
-        ]
+        cut = [0 if v == 0 else abs(u) // abs(v) * (1 if (u < 0) == (v < 0) else -1) for u, v in zip(a.tolist(), b.tolist())]
         wanted = np.array([(c - info.min) % 2**info.bits + info.min for c in cut], dtype)
         np.testing.assert_array_equal((x / y).asnumpy(), wanted)
     for number in (1, 2, 3, 7, 31):

@@ -257,9 +257,7 @@ def test_what_a_loop_multiplies_by_is_packed_for_all_steps(k, level):
         return y, y
 
     sums, last = mx.sym.contrib.foreach(body, mx.sym.Variable("x"), mx.sym.Variable("s"))
-    executor = mx.sym.Group([sums, last]).bind(
-        mx.cpu(), {name: nd.array(a) for name, a in arrays.items()}, grad_req="null"
-    )
+    executor = mx.sym.Group([sums, last]).bind(mx.cpu(), {name: nd.array(a) for name, a in arrays.items()}, grad_req="null")
     assert [step for step in steps_of(executor) if "Product" in step] == ["Product, packed once"]
     found = executor.forward()
     want = np.cumsum(arrays["x"] @ arrays["w"], axis=0)
@@ -292,8 +290,6 @@ def test_threads_of_python_multiply_at_a_time():
 
 
 def test_no_blas_is_loaded():
-    code = (
-        "import sys, mxop as mx; mx.nd.dot(mx.nd.ones((90, 90)), mx.nd.ones((90, 90))); print('scipy' in sys.modules)"
-    )
+    code = "import sys, mxop as mx; mx.nd.dot(mx.nd.ones((90, 90)), mx.nd.ones((90, 90))); print('scipy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False"]

@@ -121,9 +121,7 @@ def test_operands_lie_anyhow(gpu, data):
         offset = data.draw(st.integers(0, 2))
         large = [sizes[i] * abs(s) + offset for i, s in zip(order, steps, strict=True)]
         whole = RNG.normal(size=large).astype(data.draw(st.sampled_from(("float32", "float16"))))
-        cut = tuple(
-            slice(offset, None, s) if s > 0 else slice(None, None if not offset else offset - 1, s) for s in steps
-        )
+        cut = tuple(slice(offset, None, s) if s > 0 else slice(None, None if not offset else offset - 1, s) for s in steps)
         back = tuple(order.index(i) for i in range(len(shape)))
         operands.append((whole, cut, back))
     found = []
@@ -389,9 +387,7 @@ def test_numbers_take_the_type_of_integers_as_on_the_cpu(gpu, dtype):
 
 
 def test_float64_becomes_half_with_one_rounding(gpu):
-    a = nd.array(
-        [1 + 2**-11 + 2**-40, 65519.9999, 65520, 1e300, 2**-25 * (1 + 2**-50), float("nan"), -0.0], dtype="float64"
-    )
+    a = nd.array([1 + 2**-11 + 2**-40, 65519.9999, 65520, 1e300, 2**-25 * (1 + 2**-50), float("nan"), -0.0], dtype="float64")
     same(a.as_in_context(gpu).astype("float16"), a.astype("float16"), 0, 0)
 
 
@@ -484,9 +480,7 @@ def test_a_kernel_without_gpu_function_says_so(gpu):
 
     try:
         only.shape(lambda data: data)
-        with pytest.raises(
-            DeviceError, match=r"only_on_the_cpu has no GPU function; give one with @only_on_the_cpu.gpu"
-        ):
+        with pytest.raises(DeviceError, match=r"only_on_the_cpu has no GPU function; give one with @only_on_the_cpu.gpu"):
             nd.only_on_the_cpu(nd.ones((2,), ctx=gpu))
     finally:
         mx.op.unregister("only_on_the_cpu")
@@ -598,9 +592,7 @@ def test_check_op_in_the_simulation(gpu, name):
 
 
 @pytest.mark.parametrize("gpu", ["simulated"], indirect=True)
-@pytest.mark.parametrize(
-    "name", ("SequenceMask", "RNN", "batch_dot", "_onehot_encode", "_random_normal_like", "_np_cumsum")
-)
+@pytest.mark.parametrize("name", ("SequenceMask", "RNN", "batch_dot", "_onehot_encode", "_random_normal_like", "_np_cumsum"))
 def test_check_op_of_halves_in_the_simulation(gpu, name):
     halves = ["float16", "bfloat16"] if dtypes.has_bfloat16() else ["float16"]
     mx.test_utils.check_op(name, device=gpu, orders=1, dtypes=["float64", *halves])

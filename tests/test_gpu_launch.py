@@ -133,9 +133,7 @@ def test_random_numbers_are_the_cpus(simulated_gpu, dtype, n):
     found = []
     for ctx in (mx.cpu(), simulated_gpu):
         mx.random.seed(7)
-        found.append(
-            [nd.random.uniform(shape=(n,), dtype=dtype, ctx=ctx), nd.random.randint(0, 99, shape=(n,), ctx=ctx)]
-        )
+        found.append([nd.random.uniform(shape=(n,), dtype=dtype, ctx=ctx), nd.random.randint(0, 99, shape=(n,), ctx=ctx)])
     for a, b in zip(*found, strict=True):
         np.testing.assert_array_equal(a.asnumpy(), b.asnumpy())
 

@@ -23,9 +23,7 @@ def standardized(F, x, g):
 
 
 def lengths(F, x, g):
-    return F.broadcast_mul(F.norm(x, axis=-1, keepdims=True), g) + F.broadcast_div(
-        x, 1 + F.mean(x * x, axis=-1, keepdims=True)
-    )
+    return F.broadcast_mul(F.norm(x, axis=-1, keepdims=True), g) + F.broadcast_div(x, 1 + F.mean(x * x, axis=-1, keepdims=True))
 
 
 def with_numbers_of_rows(F, x, g):
@@ -66,9 +64,7 @@ def test_strips_of_both_devices_agree(gpu, function, dtype):
         here, there = (results(function, shape, dtype, ctx) for ctx in (mx.cpu(), gpu))
         for a, b in zip(here, there, strict=True):
             size = max(np.abs(a).max(), 1)
-            np.testing.assert_allclose(
-                b, a, rtol=0, atol={"float32": 2e-5, "float64": 1e-12, "float16": 8e-3}[dtype] * size
-            )
+            np.testing.assert_allclose(b, a, rtol=0, atol={"float32": 2e-5, "float64": 1e-12, "float16": 8e-3}[dtype] * size)
 
 
 def test_a_composite_is_one_kernel(gpu, kept):

@@ -209,9 +209,7 @@ def test_generated_text_agrees_with_the_cpu(host, dtype):
     rtol, wrong = {"float64": 2e-12, "float32": 4e-5}[dtype], []
     for i, (op, attrs, n, order, kernel) in enumerate(cases):
         values = parameter_values(op, attrs, kernel.params)
-        rng = np.random.default_rng(
-            zlib.crc32(f"{op.name} {dict(attrs)}".encode())
-        )  # whatever other operators there are
+        rng = np.random.default_rng(zlib.crc32(f"{op.name} {dict(attrs)}".encode()))  # whatever other operators there are
         arrays = operands(n, dtype, rng)
         call = attrs.replaced(**dict(zip(kernel.params, values, strict=True))) if kernel.params else attrs
         expected = into(op.pure, [mx.nd.array(a, dtype=dtype) for a in arrays], None, attrs=call)
@@ -257,13 +255,8 @@ def test_generated_integer_text_agrees_with_the_cpu(host):
         limits = np.iinfo(dtype)
         special = [v for v in (0, 1, -1, 2, -3, 7, limits.min, limits.max) if limits.min <= v <= limits.max]
         grid = np.array(list(itertools.product(special, repeat=2))).T
-        arrays = [
-            np.concatenate([grid[k % 2], rng.integers(-9 if limits.min else 0, 10, 500)]).astype(dtype)
-            for k in range(n)
-        ]
-        number = (
-            100.75 if _compares(op) else 300.75
-        )  # what the type does not hold is compared in float64, by another kernel
+        arrays = [np.concatenate([grid[k % 2], rng.integers(-9 if limits.min else 0, 10, 500)]).astype(dtype) for k in range(n)]
+        number = 100.75 if _compares(op) else 300.75  # what the type does not hold is compared in float64, by another kernel
         call = attrs.replaced(**dict.fromkeys(kernel.params, number)) if kernel.params else attrs
         values = values_of(op, call, n, dtypes.code_of(dtype))
         expected = into(op.pure, [mx.nd.array(a, dtype=dtype) for a in arrays], None, attrs=call)
@@ -337,9 +330,7 @@ def test_generated_reductions_agree_with_the_cpu(host):
             getattr(library, f"k{i}")(pointer(a), count, pointer(out), ctypes.c_longlong(5), ctypes.c_longlong(columns))
             expected = into(op, [mx.nd.array(a, dtype=dtype)], None, attrs=attrs).asnumpy()
             rtol = {"float64": 1e-12, "float32": 1e-5, "float16": 2e-3}.get(dtype, 0)
-            np.testing.assert_allclose(
-                out, expected, rtol=rtol, err_msg=f"{op.name} {dict(attrs)} {dtype} of {columns}"
-            )
+            np.testing.assert_allclose(out, expected, rtol=rtol, err_msg=f"{op.name} {dict(attrs)} {dtype} of {columns}")
 
 
 def test_a_reduction_of_nothing_has_the_value_of_its_identity():
@@ -386,9 +377,7 @@ for make in (lambda: mx.nd.zeros((2,), ctx=mx.gpu(0)), lambda: mx.nd.array([1], 
     lines = without_cupy(code).splitlines()
     assert len(lines) == 4
     for line in lines:
-        assert (
-            line.startswith("gpu(0) needs CuPy") and "mxop-ndarray[cuda12]" in line and "mxop-ndarray[cuda13]" in line
-        )
+        assert line.startswith("gpu(0) needs CuPy") and "mxop-ndarray[cuda12]" in line and "mxop-ndarray[cuda13]" in line
 
 
 def test_error_without_a_device_says_so():
@@ -436,9 +425,7 @@ def test_kernels_move_whole_words(nvrtc, dtype, elements):
         ptx = nvrtc_ptx(nvrtc, by_words(kernel, laid), (ARCHITECTURE,))
         wide = "ld.global.v" in ptx and "st.global.v" in ptx
         assert wide is words and ".local" not in ptx, ptx
-    assert (
-        layout.lay((1000,), [(1,), (1,), (1,)], itemsize, False)[0].width == 1
-    )  # something begins in the middle of a word
+    assert layout.lay((1000,), [(1,), (1,), (1,)], itemsize, False)[0].width == 1  # something begins in the middle of a word
 
 
 def test_subnormal_numbers_are_kept(nvrtc):
@@ -505,9 +492,7 @@ def test_every_kernel_compiles_in_the_text_of_the_cupy_that_is_installed(nvrtc):
             kinds.append(_kernel._ArgInfo(1 if array else 3, cupy.ndarray if array else object, np.dtype(p.dtype), int(array),
                                           array, array))  # fmt: skip
         kinds.append(_kernel._ArgInfo(2, object, None, 1, True, True))
-        names = [
-            f"#include <cupy/{name}>\n" for name in ("complex.cuh", "carray.cuh", "atomics.cuh", "math_constants.h")
-        ]
+        names = [f"#include <cupy/{name}>\n" for name in ("complex.cuh", "carray.cuh", "atomics.cuh", "math_constants.h")]
         whole = _kernel._get_elementwise_kernel_code(tuple(kinds), _kernel._TypeMap(()), made.params, made.operation, made.name,
                                                      made.preamble)  # fmt: skip
         ptx = nvrtc_ptx(nvrtc, "".join(names) + whole, options)

@@ -125,9 +125,7 @@ def test_a_missing_rule_says_which_order():
     try:
         y = sym.exp(sym.test_graph_first(a, name="f"), name="e")
         first = y.gradient(["a"])
-        with pytest.raises(
-            mx.MXNetError, match=r"test_graph_second has no gradient rule.*order 2.*@test_graph_second\.grad"
-        ):
+        with pytest.raises(mx.MXNetError, match=r"test_graph_second has no gradient rule.*order 2.*@test_graph_second\.grad"):
             first.gradient(["a"])
     finally:
         unregister("test_graph_first")
@@ -411,9 +409,7 @@ def test_values_that_matrix_products_read_are_kept():
     assert not [n for n in recomputation.recompute(whole, 1, known).nodes if n.name.endswith("_again")]
 
 
-@pytest.mark.parametrize(
-    "passes", [{}, {"strips": False}, {"recompute": False}, {"fuse": False}, {"mirror": True}], ids=str
-)
+@pytest.mark.parametrize("passes", [{}, {"strips": False}, {"recompute": False}, {"fuse": False}, {"mirror": True}], ids=str)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 @pytest.mark.parametrize(
     "value",
@@ -439,9 +435,7 @@ def plan_of(symbol, shape=(1000,), step=2):
     """Return a plan whose results belong in arrays of every other element, in which nothing can be made before."""
     graph, known = solved(symbol, shape=shape)
     arrays = [nd.zeros((step * memory_plan.size_of(known.shape(e)),)) for e in graph.outputs]
-    results = [
-        memory_plan.Result(e, x._view(known.shape(e), (step,), 0)) for e, x in zip(graph.outputs, arrays, strict=True)
-    ]
+    results = [memory_plan.Result(e, x._view(known.shape(e), (step,), 0)) for e, x in zip(graph.outputs, arrays, strict=True)]
     phases = [memory_plan.Phase(graph.nodes, results)]
     layout = memory_plan.make_layout(phases, known, known, ())
     return memory_plan.plan_of(layout, memory_plan.shared(layout, known), phases, known, {}), graph

@@ -148,8 +148,7 @@ def test_gradients_of_layers_take_the_place_of_their_operands():
     shapes = {"data": (256, 96), "label": (256, 10)}
     requests = {name: "null" if name in shapes else "write" for name in loss.list_arguments()}
     strips, none = (
-        planned(loss.simple_bind(mx.cpu(), requests, passes={"mirror": True, "strips": on}, **shapes))
-        for on in (True, False)
+        planned(loss.simple_bind(mx.cpu(), requests, passes={"mirror": True, "strips": on}, **shapes)) for on in (True, False)
     )
     assert strips <= 1.01 * none
 
@@ -268,9 +267,7 @@ def test_a_small_value_does_not_keep_a_large_buffer():
         s = mx.sym.softmax(mx.sym.tile(s, reps=(1, 64)))
         s = mx.sym.softmax(mx.sym.slice_axis(s, axis=1, begin=0, end=8))
         values.append(s)
-    executor = mx.sym.Group([mx.sym.add_n(*[mx.sym.square(v) for v in values])]).bind(
-        mx.cpu(), {"data": nd.ones((4, 8))}
-    )
+    executor = mx.sym.Group([mx.sym.add_n(*[mx.sym.square(v) for v in values])]).bind(mx.cpu(), {"data": nd.ones((4, 8))})
     executor.forward()
     assert planned_of(executor) < 4 * 4 * (2 * 512 + 16 * 8)
 
@@ -446,8 +443,6 @@ def test_parts_write_nothing_beside_their_arrays():
         "t.test_the_first_part_of_a_compiled_value()\ngc.collect()\nt.mx.context.empty_cache()\nprint('done')"
     )
     environment = dict(os.environ, MXOP_DEBUG_MEMORY="1")
-    environment["PYTHONPATH"] = os.pathsep.join(
-        [os.path.dirname(__file__), *filter(None, [os.environ.get("PYTHONPATH")])]
-    )
+    environment["PYTHONPATH"] = os.pathsep.join([os.path.dirname(__file__), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=300)
     assert done.stdout == "done\n" and done.returncode == 0, done.stderr

@@ -100,9 +100,7 @@ def test_several_outputs(dtype):
     agree(moments, x)
 
 
-@pytest.mark.parametrize(
-    "function, shape", [(flattened, (2, 3, 4)), (copied, (2, 3, 4)), (copied, (5,)), (copied, (2, 0))]
-)
+@pytest.mark.parametrize("function, shape", [(flattened, (2, 3, 4)), (copied, (2, 3, 4)), (copied, (5,)), (copied, (2, 0))])
 @pytest.mark.parametrize("dtype", [*ALL, "bool"])
 def test_moves(function, shape, dtype):
     agree(function, numbers(shape, dtype))
@@ -204,9 +202,7 @@ def expressions():
     return st.recursive(leaves, extend, max_leaves=6)
 
 
-@given(
-    expressions(), st.sampled_from(ALL), st.sampled_from(ALL), st.sampled_from(ALL), st.integers(0, 5), st.booleans()
-)
+@given(expressions(), st.sampled_from(ALL), st.sampled_from(ALL), st.sampled_from(ALL), st.integers(0, 5), st.booleans())
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 def test_expressions_agree(tmp_path, text, x_type, z_type, y_type, n, parallel):
     word = "parallel" if parallel else "serial"
@@ -233,9 +229,7 @@ def test_expressions_agree(tmp_path, text, x_type, z_type, y_type, n, parallel):
         near = np.abs(given - wanted)[bounded] <= 1  # a rounding apart before truncation
         assert near.all(), (text, given, wanted)
     else:
-        np.testing.assert_allclose(
-            given[bounded], wanted[bounded], rtol=4e-3 if y_type == "float16" else 2e-5, atol=1e-4
-        )
+        np.testing.assert_allclose(given[bounded], wanted[bounded], rtol=4e-3 if y_type == "float16" else 2e-5, atol=1e-4)
         assert (np.isnan(given) == np.isnan(wanted)).all(), (text, given, wanted)
 
 
@@ -369,8 +363,7 @@ def test_what_is_proven_of_indices(function, shapes, attributes, safe):
 def test_indices_that_wrap_around_are_checked(index, safe, tmp_path):
     """An index is proven to lie inside in the type in which it is computed."""
     f = from_text(
-        "def f(x):\n    y = output_tensor((8,), x.dtype)\n    for i in range(8):\n"
-        f"        y[i] = x[{index}]\n    return y\n",
+        f"def f(x):\n    y = output_tensor((8,), x.dtype)\n    for i in range(8):\n        y[i] = x[{index}]\n    return y\n",
         tmp_path,
     )
     assert Hybrid(f).known([(230,)], [dtypes.FLOAT32], ()).shapes.safe is safe
@@ -459,9 +452,7 @@ def test_decorator_with_arguments():
 
     custom = mx.operator.Custom(f)
     assert custom(mx.nd.ones(2)).asnumpy().sum() == 2
-    with pytest.raises(
-        mx.MXNetError, match=r"\(float64 -> float64\).*not among those supported: \(float32\) -> \(float32\)"
-    ):
+    with pytest.raises(mx.MXNetError, match=r"\(float64 -> float64\).*not among those supported: \(float32\) -> \(float32\)"):
         custom(mx.nd.ones(2, dtype="float64"))
 
 

@@ -190,9 +190,7 @@ def test_function_of_a_module():
     refused(f, r"function 'np.sqrt' is not in the language", line=2)
 
 
-@pytest.mark.parametrize(
-    "call", ["sqrt(x[0], x[1])", "atan2(x[0])", "power(x[0])", "max(x[0])", "sqrt()", "sqrt(x=x[0])"]
-)
+@pytest.mark.parametrize("call", ["sqrt(x[0], x[1])", "atan2(x[0])", "power(x[0])", "max(x[0])", "sqrt()", "sqrt(x=x[0])"])
 def test_wrong_arity(call, tmp_path):
     text = f"def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    y[0] = {call}\n    return y\n"
     function = from_file(text, tmp_path)

@@ -60,9 +60,7 @@ def gather(table, index):
 def steps(x):
     y = output_tensor(x.shape, x.dtype)
     for i in parallel(1, x.shape[0], 2):
-        y[i] = (
-            float16(x[i]) + max(x[i], i, 2.0) + sqrt(x[i]) * rsqrt(x[i]) + erf(x[i]) + power(x[i], 2) + i // 2 + i % 2
-        )
+        y[i] = float16(x[i]) + max(x[i], i, 2.0) + sqrt(x[i]) * rsqrt(x[i]) + erf(x[i]) + power(x[i], 2) + i // 2 + i % 2
     return y
 
 

@@ -378,9 +378,7 @@ def test_gradients_for_several_types_are_apart():
 )  # fmt: skip
 def test_outside_of_what_is_derived(body, reason, tmp_path):
     path = tmp_path / "k.py"
-    path.write_text(
-        f"def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    n = x.shape[0]\n    {body}\n    return y\n"
-    )
+    path.write_text(f"def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    n = x.shape[0]\n    {body}\n    return y\n")
     namespace = {}
     exec(compile(path.read_text(), str(path), "exec"), namespace)
     x = mx.nd.ones(3)

@@ -91,9 +91,7 @@ def test_what_is_written():
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
-@pytest.mark.parametrize(
-    "shape, size", [((0, 3), 4), ((1, 1), 2), ((3, BLOCK + 1), 5), ((40, 2 * BLOCK), 7), ((2, 3), 4000)]
-)
+@pytest.mark.parametrize("shape, size", [((0, 3), 4), ((1, 1), 2), ((3, BLOCK + 1), 5), ((40, 2 * BLOCK), 7), ((2, 3), 4000)])
 def test_gradients_have_the_same_bits_everywhere(shape, size, dtype):
     """With one thread and two, in blocks and, as plain Python, without; and they are right."""
     data, places = values(shape, size, dtype)

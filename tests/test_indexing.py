@@ -172,9 +172,7 @@ def test_bad_keys(key, error, words):
 
 # ---- writing --------------------------------------------------------------------------------------------------------
 @QUICK
-@given(
-    KEYS, st.sampled_from(["scalar", "full", "row", "array", "ones"]), st.sampled_from(["float32", "int32", "float64"])
-)
+@given(KEYS, st.sampled_from(["scalar", "full", "row", "array", "ones"]), st.sampled_from(["float32", "int32", "float64"]))
 def test_writing_agrees_with_numpy(case, kind, dtype):
     shape, key = case
     key = key if isinstance(key, tuple) else (key,)

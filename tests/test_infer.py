@@ -117,9 +117,7 @@ def test_an_error_says_where_what_and_why():
         y.infer_shape(a=(2, 3), b=(3, 2))
     text = str(caught.value)
     assert isinstance(caught.value, ValueError)
-    assert text.startswith(
-        f"Error in operator {y.name}: operator elemwise_mul: lhs has shape (2, 3) but rhs has shape (3, 2)"
-    )
+    assert text.startswith(f"Error in operator {y.name}: operator elemwise_mul: lhs has shape (2, 3) but rhs has shape (3, 2)")
     assert f"test_infer.py:{line}" in text and "rhs='reshape" in text
 
 
@@ -309,9 +307,7 @@ def pairs():
 def test_a_table_of_dimensions_completes_shapes_in_both_directions(pairs):
     net = pairs(*map(mx.sym.Variable, "dws"))
     whole = [(3, 8), (1, 4), (3,)], [(3, 4)], []
-    assert (
-        net.infer_shape(d=(3, 8)) == net.infer_shape(d=(3, 0), w=(1, 4)) == net.infer_shape(w=(1, 4), s=(3,)) == whole
-    )
+    assert net.infer_shape(d=(3, 8)) == net.infer_shape(d=(3, 0), w=(1, 4)) == net.infer_shape(w=(1, 4), s=(3,)) == whole
     assert (net + mx.sym.Variable("like")).infer_shape(like=(3, 4))[0][:3] == whole[0]
     assert net.infer_shape_partial(s=(3,)) == ([(3, 0), (1, 0), (3,)], [(3, 0)], [])
     for given, message in [

@@ -54,9 +54,7 @@ def test_numpy_operands_are_differentiated_around():
     with autograd.record():
         y = np.array([1, 10, 100]) * x + np.sin(x) - np.multiply(x, x)
     y.backward()
-    np.testing.assert_allclose(
-        x.grad.asnumpy(), np.array([1, 10, 100]) + np.cos([1, 2, 3]) - 2 * np.arange(1, 4), rtol=1e-5
-    )
+    np.testing.assert_allclose(x.grad.asnumpy(), np.array([1, 10, 100]) + np.cos([1, 2, 3]) - 2 * np.arange(1, 4), rtol=1e-5)
 
 
 @pytest.mark.parametrize("other", [[1, 2, 3], "abc", object(), {}, np.array(["a", "b", "c"]), 1j])
@@ -412,9 +410,7 @@ def test_round_into_an_array():
 
 def test_round_without_decimals():
     x = nd.array([0.5, 1.5, 2.5, -2.5])
-    assert (
-        np.rint(x).asnumpy().tolist() == round(x).asnumpy().tolist() == np.round(x).asnumpy().tolist() == [0, 2, 2, -2]
-    )
+    assert np.rint(x).asnumpy().tolist() == round(x).asnumpy().tolist() == np.round(x).asnumpy().tolist() == [0, 2, 2, -2]
     assert x.round().asnumpy().tolist() == nd.round(x).asnumpy().tolist() == [1, 2, 3, -3]  # MXNet's
     assert nd.rint(x).asnumpy().tolist() == [0, 1, 2, -3]
     for dtype in ("int64", "int32", "uint8"):

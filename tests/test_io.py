@@ -47,8 +47,7 @@ def test_names_shapes_and_types():
     assert [(x.data[0].shape, x.pad) for x in last] == [((2, 4), 0), ((2, 4), 1)]
     last.reset()
     assert all(
-        (x.label[0] - x.data[0] == 1).asnumpy().all() and (x.data[0][1] - x.data[0][0] == 1).asnumpy().all()
-        for x in last
+        (x.label[0] - x.data[0] == 1).asnumpy().all() and (x.data[0][1] - x.data[0][0] == 1).asnumpy().all() for x in last
     )
 
 
@@ -74,9 +73,7 @@ def test_mistakes():
     for data in (None, [], "x", {}, {"a": object()}):
         with pytest.raises(OpTypeError):
             mx.io.NDArrayIter(data)
-    with pytest.raises(
-        OpValueError, match=r"different numbers of elements along axis 0: .*'data': 7, 'softmax_label': 6"
-    ):
+    with pytest.raises(OpValueError, match=r"different numbers of elements along axis 0: .*'data': 7, 'softmax_label': 6"):
         mx.io.NDArrayIter(DATA, DATA[:6])
     with pytest.raises(OpValueError, match="last_batch_handle"):
         mx.io.NDArrayIter(DATA, last_batch_handle="drop")

@@ -133,9 +133,7 @@ def test_wrong_parameters(csv, kwargs, message):
         mx.io.CSVIter(**{**csv, **kwargs})
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"\0\0\x08\x03", b"\0\0\x0d\x01\0\0\0\1\0\0\0\0", idx(np.zeros(3, "uint8"))[:-1]]
-)
+@pytest.mark.parametrize("content", [b"", b"\0\0\x08\x03", b"\0\0\x0d\x01\0\0\0\1\0\0\0\0", idx(np.zeros(3, "uint8"))[:-1]])
 def test_wrong_idx(tmp_path, content):
     (tmp_path / "x").write_bytes(content)
     (tmp_path / "y.gz").write_bytes(gzip.compress(content)[:-3])

@@ -71,9 +71,7 @@ def test_an_output_that_changed():
     w = made(3)
     y = recorded(nd.exp, w)
     y[:] = 0
-    with pytest.raises(
-        mx.MXNetError, match="operator exp: its output 'output' was changed after it was recorded, by an as"
-    ):
+    with pytest.raises(mx.MXNetError, match="operator exp: its output 'output' was changed after it was recorded, by an as"):
         y.backward()
 
 

@@ -225,9 +225,7 @@ def test_numbers_of_outputs_that_are_none(own, count):
         op(X)
 
 
-@pytest.mark.parametrize(
-    "option", [{"active_inputs": lambda: ("z",)}, {"active_inputs": lambda: "x"}, {"visible_outputs": 3}]
-)
+@pytest.mark.parametrize("option", [{"active_inputs": lambda: ("z",)}, {"active_inputs": lambda: "x"}, {"visible_outputs": 3}])
 def test_inputs_and_outputs_that_are_not_there(option):
     with pytest.raises(mx.MXNetError, match=rf"test_option, {HERE}:\d+: {next(iter(option))}"):
         kernel(name="test_option", **option)(f)

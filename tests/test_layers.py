@@ -9,9 +9,7 @@ PACKAGE = ROOT / "mxop"
 TEXT = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 #: What stands above all rows: the package itself, and how it is started.
 ABOVE = {"__init__.py", "__main__.py"}
-FILES = [
-    p for p in sorted(PACKAGE.rglob("*.p*")) if p.suffix in (".py", ".pyx", ".pxd") and not p.name.startswith("_isa_")
-]
+FILES = [p for p in sorted(PACKAGE.rglob("*.p*")) if p.suffix in (".py", ".pyx", ".pxd") and not p.name.startswith("_isa_")]
 
 
 def places(text):
@@ -52,9 +50,7 @@ def imported(path):
 
 def _full(parts, module, name):
     level = len(module) - len(module.lstrip("."))
-    return ".".join(
-        [*parts[: len(parts) + 1 - level], *filter(None, [module.lstrip("."), name])] if level else [module, name]
-    )
+    return ".".join([*parts[: len(parts) + 1 - level], *filter(None, [module.lstrip("."), name])] if level else [module, name])
 
 
 def test_every_place_has_a_row():
@@ -147,11 +143,7 @@ def named_numbers(path):
         for node in ast.walk(ast.parse(text)):
             for target in node.targets if isinstance(node, ast.Assign) else ():
                 both = target, node.value
-                pairs = (
-                    zip(*(x.elts for x in both), strict=False)
-                    if all(isinstance(x, ast.Tuple) for x in both)
-                    else [both]
-                )
+                pairs = zip(*(x.elts for x in both), strict=False) if all(isinstance(x, ast.Tuple) for x in both) else [both]
                 yield from ((n.id, ast.unparse(v)) for n, v in pairs if isinstance(n, ast.Name) and n.id.isupper())
     else:
         name, number = (

@@ -42,10 +42,7 @@ def test_loading_prints_passes_and_partitioners(library, capsys):  # noqa: F811
     mx.library.load(library("subgraph_lib.cc"))
     said = capsys.readouterr().out
     assert "Found 1 operators in library\n\tOp[0] _custom_subgraph_op isSubgraphOp\n" in said
-    assert (
-        "Found 2 partitioners in library\n\tPartitioner[0] myProp\n\t\tStrategy[0] strategy1 subgraphOp: '_custom_"
-        in said
-    )
+    assert "Found 2 partitioners in library\n\tPartitioner[0] myProp\n\t\tStrategy[0] strategy1 subgraphOp: '_custom_" in said
     assert "Found 1 graph passes in library\n\tGraph Pass [0] addInputPass\n" in said
     assert {"myProp", "mySelect", "addInputPass"} <= set(mx.graph.backends())
 
@@ -120,9 +117,7 @@ def test_random_graphs_compute_the_same(subgraphs, seed, backend, options):
         a, b = (values[i] for i in rng.integers(0, len(values), 2))
         kind = rng.integers(4)
         safe = a * a + 1
-        values.append(
-            [mx.sym.exp(a * 0.1), mx.sym.log(safe), mx.sym.exp(mx.sym.log(safe) * 0.1), a * 0.5 + b * 0.25][kind]
-        )
+        values.append([mx.sym.exp(a * 0.1), mx.sym.log(safe), mx.sym.exp(mx.sym.log(safe) * 0.1), a * 0.5 + b * 0.25][kind])
     out = mx.sym.Group([values[i] for i in rng.integers(5, len(values), 3)])
     args = {"x": mx.nd.array(rng.uniform(-1, 1, (2, 3))), "y": mx.nd.array(rng.uniform(-1, 1, (2, 3)))}
     args = {name: a for name, a in args.items() if name in out.list_arguments()}
@@ -160,9 +155,7 @@ def test_passes_that_change_nothing(passes, capfd):
     said = capfd.readouterr().out
     assert "option: myOption ==> 3" in said and re.search(r"exp e\( _plus\d+\[0\] \)", said)
     awkward = mx.sym.exp(mx.sym.Variable('ä "quoted" \\ \n\t name', attr={"__note__": "{}[]\"',\x01é😀"}), name="e")
-    big = mx.sym.Group(
-        [out * 2, mx.sym.reshape(out, shape=(-1, 0)), mx.sym.split(out, num_outputs=2, axis=1)[1], awkward]
-    )
+    big = mx.sym.Group([out * 2, mx.sym.reshape(out, shape=(-1, 0)), mx.sym.split(out, num_outputs=2, axis=1)[1], awkward])
     for sym in (out, big):
         assert sym.optimize_for("jsonPass").tojson() == sym.tojson()
     assert out.optimize_for("jsonPass", args).tojson() == out.tojson()  # shapes and types are taken out again
@@ -220,6 +213,4 @@ def test_names_that_are_taken(passes, library):  # noqa: F811
     with pytest.raises(mx.MXNetError, match=r"empty.*addStrategy"):
         library(source.replace("REGISTER_PASS(NAME).setBody(nothing)", "REGISTER_PARTITIONER(empty)"))
     with pytest.raises(mx.MXNetError, match=r"idle.*setSupportedOps"):
-        library(
-            source.replace("REGISTER_PASS(NAME).setBody(nothing)", 'REGISTER_PARTITIONER(idle).addStrategy("s", "op")')
-        )
+        library(source.replace("REGISTER_PASS(NAME).setBody(nothing)", 'REGISTER_PARTITIONER(idle).addStrategy("s", "op")'))

@@ -268,9 +268,7 @@ def test_a_library_in_plain_c(library, tmp_path, monkeypatch, capsys):  # noqa: 
     monkeypatch.chdir(tmp_path)
     mx.library.load("libplain.so")  # a relative path
     said = capsys.readouterr().out
-    assert re.search(
-        r"Found 3 operators in library\n\tOp\[0\] c_scale\n\tOp\[1\] c_scale_gradient\n\tOp\[2\] c_count", said
-    )
+    assert re.search(r"Found 3 operators in library\n\tOp\[0\] c_scale\n\tOp\[1\] c_scale_gradient\n\tOp\[2\] c_count", said)
     mx.library.load(tmp_path / "libplain.so", verbose=False)  # again, by another path
     assert capsys.readouterr().out == ""
     assert mx.library.loaded().count(str((tmp_path / "libplain.so").resolve())) == 1

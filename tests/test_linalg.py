@@ -46,9 +46,7 @@ def test_gradients_of_symmetric_matrices_are_symmetric():
 def test_the_gradient_of_a_singular_determinant(rank):
     """MXNet says 0; the cofactors are not, where one direction makes the matrix regular."""
     x = (A[0, :, :rank] @ A[1, :rank, :]) if rank else np.zeros((3, 3))
-    minors = [
-        [np.linalg.det(np.delete(np.delete(x, i, 0), j, 1)) * (-1) ** (i + j) for j in range(3)] for i in range(3)
-    ]
+    minors = [[np.linalg.det(np.delete(np.delete(x, i, 0), j, 1)) * (-1) ** (i + j) for j in range(3)] for i in range(3)]
     np.testing.assert_allclose(gradient(nd.linalg.det, x), minors, atol=1e-12)
     assert (rank < 2) == np.allclose(minors, 0)
 
@@ -94,9 +92,7 @@ def test_one_triangle_is_read():
 def test_namespaces_and_old_names():
     assert nd.linalg_potrf is not None and sym.linalg_gemm2 is not None
     assert {"gemm", "syevd", "det", "makediag", "extracttrian"} <= set(dir(nd.linalg)) & set(dir(sym.linalg))
-    assert sym.linalg.gemm2(sym.Variable("a"), sym.Variable("b")).infer_shape(a=(2, 3, 4), b=(2, 4, 5))[1] == [
-        (2, 3, 5)
-    ]
+    assert sym.linalg.gemm2(sym.Variable("a"), sym.Variable("b")).infer_shape(a=(2, 3, 4), b=(2, 4, 5))[1] == [(2, 3, 5)]
     assert sym.linalg.slogdet(sym.Variable("a")).infer_shape(a=(4, 2, 2))[1] == [(4,), (4,)]
 
 

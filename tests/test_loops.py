@@ -229,9 +229,7 @@ def test_mistakes():
     x.attach_grad()
     with mx.autograd.record():
         y = mx.nd.loops_underived(x)
-    with pytest.raises(
-        mx.MXNetError, match=r"operator loops_underived has no gradient.*inside a loop.*@loops_underived\."
-    ):
+    with pytest.raises(mx.MXNetError, match=r"operator loops_underived has no gradient.*inside a loop.*@loops_underived\."):
         y.backward()
 
 
@@ -312,9 +310,7 @@ def test_compiled_code_is_found_again(tmp_path):
 
     def run(factor):
         path.write_text(textwrap.dedent(PROGRAM).replace("FACTOR", factor))
-        return run_python(
-            f"import runpy; runpy.run_path({str(path)!r})", timeout=300, MXOP_CACHE_DIR=str(tmp_path / "cache")
-        )
+        return run_python(f"import runpy; runpy.run_path({str(path)!r})", timeout=300, MXOP_CACHE_DIR=str(tmp_path / "cache"))
 
     assert [run("2.0"), run("2.0"), run("3.0"), run("2.0")] == [
         "found 0 made 1", "found 1 made 0", "found 0 made 1", "found 1 made 0",
@@ -353,9 +349,7 @@ def test_derivatives_are_found_again(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(DERIVED)
     (first, value), (second, again) = (
-        run_python(
-            f"import runpy; runpy.run_path({str(path)!r})", timeout=600, MXOP_CACHE_DIR=str(tmp_path / "cache")
-        ).split()
+        run_python(f"import runpy; runpy.run_path({str(path)!r})", timeout=600, MXOP_CACHE_DIR=str(tmp_path / "cache")).split()
         for _ in range(2)
     )
     assert int(first) >= 4 and int(second) == 0

@@ -70,9 +70,7 @@ def test_out_grad_multiplies_by_the_head_gradient_better():
     """MXNet multiplies by the output."""
     label = nd.array(LABEL, dtype="float64")
     plain = gradient(lambda x: nd.SoftmaxOutput(x, label), X)
-    np.testing.assert_allclose(
-        gradient(lambda x: nd.SoftmaxOutput(x, label, out_grad=True), X, H), plain * H, rtol=1e-12
-    )
+    np.testing.assert_allclose(gradient(lambda x: nd.SoftmaxOutput(x, label, out_grad=True), X, H), plain * H, rtol=1e-12)
 
 
 def test_labels_of_places_are_smoothed_better():
@@ -86,9 +84,7 @@ def test_labels_of_places_are_smoothed_better():
 
 @pytest.mark.parametrize(("shape", "rows"), [((4,), 1), ((2, 3), 2), ((2, 3, 4), 6), ((2, 1, 3, 2), 6)])
 def test_make_loss_divides_by_the_rows_of_a_batch(shape, rows):
-    np.testing.assert_allclose(
-        gradient(lambda a: nd.MakeLoss(a, normalization="batch"), nd.ones(shape)), 1 / rows, rtol=1e-6
-    )
+    np.testing.assert_allclose(gradient(lambda a: nd.MakeLoss(a, normalization="batch"), nd.ones(shape)), 1 / rows, rtol=1e-6)
 
 
 def test_absolute_error_pulls_down_where_the_label_is_reached_too():
@@ -115,9 +111,7 @@ def test_counts_of_float16_are_exact():
     ],
 )
 def test_labels_that_do_not_fit(shape, label, params, wanted):
-    with pytest.raises(
-        mx.MXNetError, match=rf"SoftmaxOutput: label has shape .*expected {wanted}, or the data's shape"
-    ):
+    with pytest.raises(mx.MXNetError, match=rf"SoftmaxOutput: label has shape .*expected {wanted}, or the data's shape"):
         nd.SoftmaxOutput(nd.ones(shape), nd.ones(label), **params)
 
 

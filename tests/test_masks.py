@@ -191,9 +191,7 @@ def test_writing_0_and_1_into_a_mask_leaves_one():
                                  lambda x: (x > 0) | 2, lambda x: x & np.array([True, False])])  # fmt: skip
 @pytest.mark.parametrize("kind", ["array", "symbol", "integers"])
 def test_numbers_have_no_bitwise_operators(use, kind):
-    x = {"array": nd.array([1.0, 2.0]), "symbol": mx.sym.Variable("x"), "integers": nd.array([1, 2], dtype="int32")}[
-        kind
-    ]
+    x = {"array": nd.array([1.0, 2.0]), "symbol": mx.sym.Variable("x"), "integers": nd.array([1, 2], dtype="int32")}[kind]
     with pytest.raises(TypeError, match=r"is for masks .*logical_and.*logical_not"):
         use(x)
 
@@ -266,9 +264,7 @@ def differences(function, arrays):
         for i in range(a.size):
             step = np.zeros(a.size)
             step[i] = 1e-5
-            changed = [
-                [b + sign * step.reshape(b.shape) if j == k else b for j, b in enumerate(arrays)] for sign in (1, -1)
-            ]
+            changed = [[b + sign * step.reshape(b.shape) if j == k else b for j, b in enumerate(arrays)] for sign in (1, -1)]
             grad[i] = (function(*changed[0]) - function(*changed[1])) / 2e-5
         found.append(grad.reshape(a.shape))
     return found
@@ -385,9 +381,7 @@ def test_compiled_functions_assign_through_masks(name):
 
 def test_parts_whose_size_follows_from_values_run_uncompiled():
     x = nd.array([1.0, -2.0, 3.0])
-    with pytest.warns(
-        RuntimeWarning, match=r"runs as it is written.*size that follows from values.*where\(mask, x, 0\)"
-    ):
+    with pytest.warns(RuntimeWarning, match=r"runs as it is written.*size that follows from values.*where\(mask, x, 0\)"):
         found = mx.graph.compiled(lambda x: x[x > 0] * 2)(x)
     assert found.asnumpy().tolist() == [2, 6]
     with pytest.warns(RuntimeWarning, match=r"runs as it is written.*how many elements the mask chooses"):

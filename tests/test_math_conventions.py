@@ -122,11 +122,7 @@ def test_cast_converts_as_c_does(source, target):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_bytes_of_large_numbers_are_their_low_ones(dtype, to):
     exponents = np.arange(63)[:, None]
-    values = (
-        (2.0**exponents * [1, 1.00390625, 1.9999998807907104, -1, -1.00390625, -1.9999998807907104])
-        .astype(dtype)
-        .ravel()
-    )
+    values = (2.0**exponents * [1, 1.00390625, 1.9999998807907104, -1, -1.00390625, -1.9999998807907104]).astype(dtype).ravel()
     values = values[np.abs(values) < 2.0**63]
     data = mx.nd.array(values, dtype=dtype)
     for some in (data, data[::3]):

@@ -232,9 +232,7 @@ def test_places_of_extremes_and_running_sums(running, case, data):
         np.testing.assert_array_equal(nd.cumsum(a, axis=axis).asnumpy(), wanted)
 
 
-@pytest.mark.parametrize(
-    "shape, axis", [((300, 700), 1), ((300, 700), 0), ((5, 40000), 1), ((40000, 5), 0), ((7, 90, 300), 1)]
-)
+@pytest.mark.parametrize("shape, axis", [((300, 700), 1), ((300, 700), 0), ((5, 40000), 1), ((40000, 5), 0), ((7, 90, 300), 1)])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "int8"])
 def test_places_in_large_arrays(running, shape, axis, dtype):
     x = (np.random.default_rng(1).normal(size=shape) * 40).astype(dtype)
@@ -245,9 +243,7 @@ def test_places_in_large_arrays(running, shape, axis, dtype):
                 np.testing.assert_array_equal(getattr(nd, name)(array(x), axis=axis).asnumpy(), wanted)
 
 
-@pytest.mark.parametrize(
-    "n", [1, 15, 16, 17, 31, 32, 33, 63, 255, 256, 257, 320, 1000, 16383, 16384, 16447, 16448, 40000]
-)
+@pytest.mark.parametrize("n", [1, 15, 16, 17, 31, 32, 33, 63, 255, 256, 257, 320, 1000, 16383, 16384, 16447, 16448, 40000])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int32", "int8", "uint8"])
 def test_places_in_rows_of_all_lengths(n, dtype):
     """The first of equals, and of NaN, wherever it is."""

@@ -19,6 +19,4 @@ def test_mxnets_answers(name):
     for seed, case, answer in asked:
         found = mxnet_arrays.run(mx, seed, case)
         assert [shape for shape, _ in found] == [shape for shape, _ in answer], case
-        np.testing.assert_allclose(
-            [v for _, v in found], [v for _, v in answer], rtol=1e-5, atol=1e-5, err_msg=str(case)
-        )
+        np.testing.assert_allclose([v for _, v in found], [v for _, v in answer], rtol=1e-5, atol=1e-5, err_msg=str(case))

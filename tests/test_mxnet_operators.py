@@ -199,8 +199,6 @@ def test_prelu_with_a_slope_for_each_sample(data, gamma, as_if):
         y = nd.LeakyReLU(x, slope, act_type="prelu")
     y.backward()
     below = np.minimum(x.asnumpy(), 0)
-    np.testing.assert_allclose(
-        y.asnumpy(), np.maximum(x.asnumpy(), 0) + below * slope.asnumpy().reshape(as_if), rtol=1e-6
-    )
+    np.testing.assert_allclose(y.asnumpy(), np.maximum(x.asnumpy(), 0) + below * slope.asnumpy().reshape(as_if), rtol=1e-6)
     summed = tuple(a for a, size in enumerate(as_if) if size == 1)
     np.testing.assert_allclose(slope.grad.asnumpy(), below.sum(summed).reshape(gamma), rtol=1e-5)

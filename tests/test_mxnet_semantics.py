@@ -241,9 +241,7 @@ def test_reshape_codes_from_the_right(before, codes, after):
     check(nd.reshape(nd.array(values), shape=codes, reverse=True), values.reshape(after))
 
 
-@pytest.mark.parametrize(
-    "codes", [(5, 5), (-1, -1), (0, 0, 0, 0), (-4, 2, 2, -2), (-4, -1, -1, -2), (-3, -3), (7, -1), (-6,)]
-)
+@pytest.mark.parametrize("codes", [(5, 5), (-1, -1), (0, 0, 0, 0), (-4, 2, 2, -2), (-4, -1, -1, -2), (-3, -3), (7, -1), (-6,)])
 def test_reshapes_that_do_not_fit(codes):
     with raises():
         nd.reshape(nd.zeros((2, 3, 4)), shape=codes)
@@ -584,9 +582,7 @@ def test_norm_at_zero_better():
     assert gradients(nd.norm, [0, 0]) == [[0, 0]]
 
 
-@pytest.mark.parametrize(
-    ("values", "expected"), [([0, 2, 3], [6, 0, 0]), ([0, 0, 3], [0, 0, 0]), ([1, 2, 3], [6, 3, 2])]
-)
+@pytest.mark.parametrize(("values", "expected"), [([0, 2, 3], [6, 0, 0]), ([0, 0, 3], [0, 0, 0]), ([1, 2, 3], [6, 3, 2])])
 def test_prod_over_zeros_better(values, expected):
     """MXNet divides the product by each factor, and so gives NaN at a zero."""
     assert gradients(nd.prod, values) == [expected]

@@ -225,9 +225,7 @@ def test_tool_writes_names(tmp_path, monkeypatch):
                        "mxnet.ndarray.ndarray": {"NDArray": {"members": {"take": "", "__len__": ""}}, "Norm": ""}}}  # fmt: skip
     (tmp_path / "ops.json").write_text(json.dumps(ops))
     (tmp_path / "api.json").write_text(json.dumps(api))
-    monkeypatch.setattr(
-        sys, "argv", ["mxnet_names.py", *(str(tmp_path / n) for n in ("ops.json", "api.json", "names.txt"))]
-    )
+    monkeypatch.setattr(sys, "argv", ["mxnet_names.py", *(str(tmp_path / n) for n in ("ops.json", "api.json", "names.txt"))])
     runpy.run_path(str(ROOT / "tools" / "mxnet_names.py"), run_name="__main__")
     text = (tmp_path / "names.txt").read_text()
     assert "[operators]\nNorm _contrib_norm\n[states]\nNorm=1 _contrib_norm=1\n" in text

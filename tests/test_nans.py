@@ -54,9 +54,7 @@ def test_backward_and_composites():
             y = nd.sqrt(x) * nd.array([1.0, 0.0])
         with pytest.raises(NaNError, match="operator _backward_"):
             y.backward()
-        with pytest.raises(
-            NaNError, match=r"operator softmax_cross_entropy: its broadcast_sub of \S* of log_softmax made NaN"
-        ):
+        with pytest.raises(NaNError, match=r"operator softmax_cross_entropy: its broadcast_sub of \S* of log_softmax made NaN"):
             nd.softmax_cross_entropy(nd.array([[np.inf, np.inf]]), nd.array([0.0]))
 
 

@@ -456,9 +456,7 @@ def test_a_type_that_arrays_do_not_have_is_named():
 
 
 # ---- devices --------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    "ctx", [mx.Context("cpu_shared"), mx.Context("cpu_shared", 2), mx.cpu_pinned(), mx.cpu_pinned(3)]
-)
+@pytest.mark.parametrize("ctx", [mx.Context("cpu_shared"), mx.Context("cpu_shared", 2), mx.cpu_pinned(), mx.cpu_pinned(3)])
 def test_arrays_know_the_kind_of_memory_that_was_asked_for(ctx):
     for x in (
         nd.zeros((1, 2), ctx=ctx),

@@ -28,18 +28,12 @@ def normalized(x, prefix):
 
 
 def batched(x, prefix):
-    return sym.broadcast_mul(
-        sym.BatchNorm(x, fix_gamma=False, name=f"{prefix}bn"), sym.Variable(f"{prefix}w", shape=(1, 1))
-    )
+    return sym.broadcast_mul(sym.BatchNorm(x, fix_gamma=False, name=f"{prefix}bn"), sym.Variable(f"{prefix}w", shape=(1, 1)))
 
 
 def sliced(x, prefix):
-    half = sym.slice_axis(
-        sym.Reshape(x, shape=(-1,), name=f"{prefix}flat"), axis=0, begin=0, end=2, name=f"{prefix}part"
-    )
-    return sym.broadcast_mul(
-        sym.sin(x, name=f"{prefix}sin"), sym.sum(half, keepdims=True, name=f"{prefix}s").reshape((1, 1))
-    )
+    half = sym.slice_axis(sym.Reshape(x, shape=(-1,), name=f"{prefix}flat"), axis=0, begin=0, end=2, name=f"{prefix}part")
+    return sym.broadcast_mul(sym.sin(x, name=f"{prefix}sin"), sym.sum(half, keepdims=True, name=f"{prefix}s").reshape((1, 1)))
 
 
 def begun(x, prefix):
@@ -123,9 +117,7 @@ def test_what_differs_is_not_shared(anew):
     for y in ways + ways[::-1]:
         found = y.bind(mx.cpu(), [given]).forward()[0].asnumpy()
         np.testing.assert_array_equal(np.signbit(found), np.signbit(y.eval(x=given)[0].asnumpy()))
-    assert (
-        len({tuple(y.bind(mx.cpu(), [given]).forward()[0].asnumpy().ravel().tolist()) for y in ways}) == len(ways) - 1
-    )
+    assert len({tuple(y.bind(mx.cpu(), [given]).forward()[0].asnumpy().ravel().tolist()) for y in ways}) == len(ways) - 1
     assert np.signbit(ways[1].bind(mx.cpu(), [given]).forward()[0].asnumpy()).tolist() == [[False, True], [True, False]]
 
 
@@ -176,9 +168,7 @@ def test_arrays_that_overlap_or_have_strides(anew):
         given = [memory[:, 0], memory[:, 1]]
         host = memory.asnumpy().copy()
         executor = symbol.bind(mx.cpu(), given, [memory[:, 0], memory[:, 1]])
-        np.testing.assert_allclose(
-            executor.forward(is_train=True)[0].asnumpy(), np.sin(host[:, 0]) * host[:, 1], rtol=1e-12
-        )
+        np.testing.assert_allclose(executor.forward(is_train=True)[0].asnumpy(), np.sin(host[:, 0]) * host[:, 1], rtol=1e-12)
         executor.backward(nd.ones(n, dtype="float64"))
         want = np.stack([np.cos(host[:, 0]) * host[:, 1], np.sin(host[:, 0])], axis=1)
         np.testing.assert_allclose(memory.asnumpy(), want, rtol=1e-12)

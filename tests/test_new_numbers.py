@@ -96,9 +96,7 @@ def test_gradients_are_those_of_the_number_of_their_call():
             np.testing.assert_allclose(x.grad.asnumpy(), z.grad.asnumpy(), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "v", [2, -0.0, 1e-30, 1e300, math.inf, -math.inf, math.nan, np.float64(0.3), np.float32(0.1), True]
-)
+@pytest.mark.parametrize("v", [2, -0.0, 1e-30, 1e300, math.inf, -math.inf, math.nan, np.float64(0.3), np.float32(0.1), True])
 def test_special_numbers(v):
     alone = mx.nd.LeakyReLU(mx.nd.array(X), slope=v).asnumpy()
     for other in (0.1, 0.2, 0.3):
@@ -235,9 +233,7 @@ def test_a_definition_that_changes_is_seen(defined):
     for times in (1, 2):
         define(times)
         for a in (0.25, 0.5, 0.75):
-            np.testing.assert_array_equal(
-                mx.nd._internal._redefined(mx.nd.array(X), a=a).asnumpy(), X * np.float32(a * times)
-            )
+            np.testing.assert_array_equal(mx.nd._internal._redefined(mx.nd.array(X), a=a).asnumpy(), X * np.float32(a * times))
     mx.op.unregister("_redefined")
 
 

@@ -161,9 +161,7 @@ def test_numbers_that_sizes_are_made_into():
 def test_counts_that_float16_does_not_hold():
     for n in (65000, 66000, 70000, 90000):
         x = nd.ones((n, 2), dtype="float16")
-        assert nd.LayerNorm(x.T, nd.ones(n, dtype="float16"), nd.ones(n, dtype="float16")).asnumpy().tolist()[0][
-            :2
-        ] == [1, 1]
+        assert nd.LayerNorm(x.T, nd.ones(n, dtype="float16"), nd.ones(n, dtype="float16")).asnumpy().tolist()[0][:2] == [1, 1]
         assert mx.graph.compiled(lambda x: nd.square(x).mean())(x).item() == 1
 
 

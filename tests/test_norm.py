@@ -104,9 +104,7 @@ def test_inference_runs_both_ways():
     z = sym.LayerNorm(x, name="ln") + sym.Variable("other", shape=(5, 6))
     assert z.infer_shape()[0] == [(5, 6), (6,), (6,), (5, 6)]
     types = y.infer_type(x="float16")
-    assert [np.dtype(t).name for part in types for t in part] == ["float16"] + ["float32"] * 2 + ["float16"] + [
-        "float32"
-    ] * 2
+    assert [np.dtype(t).name for part in types for t in part] == ["float16"] + ["float32"] * 2 + ["float16"] + ["float32"] * 2
 
 
 @pytest.mark.parametrize(

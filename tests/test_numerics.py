@@ -141,9 +141,7 @@ def test_powers_of_integers_are_exact_and_wrap():
         with np.errstate(all="ignore"):
             same(mx.nd.array(a, dtype="int64") ** number, a**number)
     same(3 ** mx.nd.array([39, 2], dtype="int64"), np.array([3**39, 9]))
-    same(
-        mx.nd.power(mx.nd.array([3, 2], dtype="int64"), mx.nd.array([39, 62], dtype="int64")), np.array([3**39, 2**62])
-    )
+    same(mx.nd.power(mx.nd.array([3, 2], dtype="int64"), mx.nd.array([39, 62], dtype="int64")), np.array([3**39, 2**62]))
     same(mx.nd.array([1, -1, 2, 0], dtype="int32") ** -3, np.array([1, -1, 0, 0], "int32"))
     same(mx.nd.array([3, 7], dtype="uint8") ** 5, np.array([3, 7], "uint8") ** 5)
 
@@ -263,9 +261,7 @@ def test_a_limit_beyond_the_type_is_its_last_integer_or_refused(dtype):
             f(x, *[math.nan] * (1 + (f is mx.nd.clip)))
 
 
-@pytest.mark.parametrize(
-    "far", [np.array([2**63], "uint64"), np.array([np.nan]), np.array([1, -np.inf]), np.float32([1e30])]
-)
+@pytest.mark.parametrize("far", [np.array([2**63], "uint64"), np.array([np.nan]), np.array([1, -np.inf]), np.float32([1e30])])
 def test_arrays_of_numpy_as_operands_are_held_to_it_too(far):
     x = mx.nd.array([5] * far.size, dtype="int64")
     for f in (operator.add, operator.lt, operator.eq, np.multiply, operator.iadd):
@@ -444,9 +440,7 @@ def test_what_is_stored_as_bfloat16_is_rounded_once():
 
 # ---- ranges ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("dtype", INTEGERS)
-@pytest.mark.parametrize(
-    "interval", [(1.3, 10, 1.3), (1.7, 9, 0.7), (0.5, 4, 0.4), (10, 0, -2.5), (3.5,), (2, 9, 3), (5, 6)]
-)
+@pytest.mark.parametrize("interval", [(1.3, 10, 1.3), (1.7, 9, 0.7), (0.5, 4, 0.4), (10, 0, -2.5), (3.5,), (2, 9, 3), (5, 6)])
 def test_ranges_of_integers_step_as_numpys(interval, dtype):
     wanted = np.arange(*interval, dtype="int64").astype(dtype)
     same(mx.nd.arange(*interval, dtype=dtype), wanted)
@@ -459,9 +453,7 @@ def test_ranges_of_integers_step_as_numpys(interval, dtype):
 def test_extrema_of_nothing_raise(name):
     x = mx.nd.empty((3, 0))
     for params in ({}, {"axis": 1}, {"axis": -1, "keepdims": True}):
-        with pytest.raises(
-            mx.MXNetError, match=rf"operator {name}: data of shape \(3, 0\) have no elements along axis="
-        ):
+        with pytest.raises(mx.MXNetError, match=rf"operator {name}: data of shape \(3, 0\) have no elements along axis="):
             getattr(mx.nd, name)(x, **params)
         with mx.util.np_shape(True), pytest.raises(mx.MXNetError, match=f"operator {name}.*no elements along axis="):
             getattr(mx.sym, name)(mx.sym.Variable("x"), **params).simple_bind(mx.cpu(), x=(3, 0))

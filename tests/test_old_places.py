@@ -114,16 +114,12 @@ def test_tools_find_what_is_there_and_nothing_else():
 
 def test_the_package_alone_loads_none_of_it():
     run_python("import sys, mxop; assert not [m for m in sys.modules if m.startswith('mxop.mxnet')], sys.modules")
-    run_python(
-        "import sys, mxop.errors; assert not [m for m in sys.modules if m.startswith('mxop.mxnet')], sys.modules"
-    )
+    run_python("import sys, mxop.errors; assert not [m for m in sys.modules if m.startswith('mxop.mxnet')], sys.modules")
 
 
 def test_the_top_of_the_package_is_read_at_a_glance():
     if (Path(ROOT) / ".git").exists():
-        listed = subprocess.run(
-            ["git", "ls-files", "mxop"], cwd=ROOT, capture_output=True, text=True
-        ).stdout.splitlines()
+        listed = subprocess.run(["git", "ls-files", "mxop"], cwd=ROOT, capture_output=True, text=True).stdout.splitlines()
         assert len({Path(name).parts[1] for name in listed}) <= 28
     there = [p for p in PACKAGE.iterdir() if p.suffix == ".py" or (p.is_dir() and any(p.glob("*.py")))]
     assert len(there) <= 28

@@ -42,9 +42,7 @@ def test_quadratic_function():
             # check forward
             check_symbolic_forward(quad_sym, [data_np], [expected], rtol=tol, atol=tol)
             # check backward
-            check_symbolic_backward(
-                quad_sym, [data_np], [np.ones(expected.shape)], [backward_expected], rtol=tol, atol=tol
-            )
+            check_symbolic_backward(quad_sym, [data_np], [np.ones(expected.shape)], [backward_expected], rtol=tol, atol=tol)
             # check backward using finite difference
             check_numeric_gradient(quad_sym, [data_np], atol=0.001)
 
@@ -229,9 +227,7 @@ def test_gradient_with_respect_to_head_gradient(name, given):
         grads = autograd.grad(y, arrays, head_grads=head_grads, create_graph=True, retain_graph=True)
     autograd.backward(grads, [nd.array(w, dtype="float64") for w in directions])
     eps = 1e-5
-    high, low = (
-        f(*[_array(v + s * eps * w) for v, w in zip(values, directions, strict=True)]).asnumpy() for s in (1, -1)
-    )
+    high, low = (f(*[_array(v + s * eps * w) for v, w in zip(values, directions, strict=True)]).asnumpy() for s in (1, -1))
     assert_almost_equal(head.grad, (high - low) / (2 * eps), rtol=1e-6, atol=1e-7)
 
 

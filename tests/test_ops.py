@@ -100,9 +100,7 @@ def gradient_graph(case):
     attrs = case.attrs.training(train)
     call = mx.graph.Node(case.op, attrs, tuple((v, 0) for v in inputs), "call")
     found = case.op.infer_outputs(attrs, list(case.shapes), types)[1]
-    heads = [
-        (call, k) for k, t in enumerate(found[: case.op.num_visible_outputs(attrs, len(inputs))]) if t in dtypes.FLOATS
-    ]
+    heads = [(call, k) for k, t in enumerate(found[: case.op.num_visible_outputs(attrs, len(inputs))]) if t in dtypes.FLOATS]
     wanted = [v for k, v in enumerate(inputs) if types[k] in dtypes.FLOATS and k in case.variables]
     return lower_training(mx.graph.Graph(heads), given, wanted, train).graph if heads and wanted else None
 

@@ -83,9 +83,7 @@ def test_sums_of_squares_of_float16_do_not_overflow():
 
 def test_numbers_of_inputs_and_rates():
     w = nd.ones((2,))
-    with pytest.raises(
-        mx.MXNetError, match="multi_sgd_mom_update: 2 inputs, but num_weights=1; expected 3 for each tensor"
-    ):
+    with pytest.raises(mx.MXNetError, match="multi_sgd_mom_update: 2 inputs, but num_weights=1; expected 3 for each tensor"):
         nd.multi_sgd_mom_update(w, w, lrs=(0.1,), wds=(0,))
     with pytest.raises(mx.MXNetError, match=r"multi_sgd_update: lrs=\(0.1,\) but num_weights=2; expected 2 numbers"):
         nd.multi_sgd_update(w, w, w, w, lrs=(0.1,), wds=(0, 0), num_weights=2)

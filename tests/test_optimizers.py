@@ -150,9 +150,7 @@ def test_steps(formula, name, kwargs, mixed):
         grad = random.normal(size=(4, 3)).astype(dtype)
         given = mx.nd.array(grad, dtype=dtype)
         update(0, given, weight)
-        expected = formula(
-            expected, grad.astype("float64"), states, t, **kwargs if "warmup_epochs" not in kwargs else {}
-        )
+        expected = formula(expected, grad.astype("float64"), states, t, **kwargs if "warmup_epochs" not in kwargs else {})
         assert (given.asnumpy() == grad).all()  # the gradient is the caller's
     tolerance = 2e-3 if mixed else 3e-6
     np.testing.assert_allclose(weight.asnumpy(), expected, rtol=tolerance, atol=tolerance)

@@ -136,9 +136,7 @@ def test_a_file_may_have_the_name_of_a_module_that_is_loaded(own, tmp_path, caps
 def test_info_and_ops_see_the_users_operators(own, capsys):
     assert main(["info", f"{own}:own_mish"]) == 0
     told = capsys.readouterr().out
-    assert (
-        "own_mish  (elementwise)" in told and "tanh(softplus" in told and "beta: float, optional, default=1.0" in told
-    )
+    assert "own_mish  (elementwise)" in told and "tanh(softplus" in told and "beta: float, optional, default=1.0" in told
     forget()
     assert "has no 'other'" in refused(capsys, "info", f"{own}:other", status=2)
     forget()

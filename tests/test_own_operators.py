@@ -286,15 +286,7 @@ def test_what_python_and_numpy_numbers_can_do_in_a_formula():
     @elementwise(name="own_numbers")
     def numbers(data, *, base: float = 2.0):
         scaled = np.float64(2) * data + np.sqrt(2) * data - np.float32(1) / data
-        return (
-            scaled
-            + np.array(3.0)
-            + round(data)
-            + math.floor(data)
-            + math.ceil(data)
-            + math.trunc(data)
-            + math.log(base)
-        )
+        return scaled + np.array(3.0) + round(data) + math.floor(data) + math.ceil(data) + math.trunc(data) + math.log(base)
 
     x = np.array([1.25, 2.75])
     want = 2 * x + np.sqrt(2) * x - 1 / x + 3 + np.rint(x) + np.floor(x) + np.ceil(x) + np.trunc(x)

@@ -296,9 +296,7 @@ def test_a_wheel_has_the_headers_that_are_read_and_no_others():
 
     data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
     read = {
-        name
-        for path in (ROOT / "mxop" / "_gpu").glob("*.py")
-        for name in re.findall(r'shared\("(\w+\.h)"\)', path.read_text())
+        name for path in (ROOT / "mxop" / "_gpu").glob("*.py") for name in re.findall(r'shared\("(\w+\.h)"\)', path.read_text())
     }
     assert {f"include/{name}" for name in read} == set(data["mxop._kernels"]) and len(read) == 4
     assert data["mxop.library"] == ["include/**/*.h"]
@@ -311,9 +309,7 @@ def test_the_changelog_begins_with_this_version():
 
 
 def test_the_command_line_says_its_version():
-    done = subprocess.run(
-        [sys.executable, "-m", "mxop", "--version"], cwd=ROOT, capture_output=True, text=True, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-m", "mxop", "--version"], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.stdout == f"{NAME} {mx.__version__}\n", done.stderr
 
 
@@ -400,15 +396,11 @@ def in_folder(folder, *arguments, path=None):
     """Run Python in a folder, which comes first on its path, as ``python -m`` has it."""
     env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     env["PYTHONPATH"] = str(path) if path is not None else ""
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=120
-    )
+    return subprocess.run([sys.executable, *arguments], cwd=folder, env=env, capture_output=True, text=True, timeout=120)
 
 
 def test_source_tree_hands_over_to_the_installed_copy(source_tree):
-    code = (
-        "import mxop, mxop.symbol, mxop.nd; print(mxop.__file__, mxop.symbol.__file__, mxop.__spec__.origin, sep='\\n')"
-    )
+    code = "import mxop, mxop.symbol, mxop.nd; print(mxop.__file__, mxop.symbol.__file__, mxop.__spec__.origin, sep='\\n')"
     done = in_folder(source_tree, "-c", code, path=PACKAGE.parent)
     assert done.returncode == 0, done.stderr
     files = [PACKAGE / "__init__.py", PACKAGE / "symbol" / "__init__.py", PACKAGE / "__init__.py"]

@@ -19,9 +19,7 @@ from mxop.symbol.compose import as_strings
 
 @pytest.fixture
 def scaled():
-    def params_scaled(
-        F, data, *, sizes: tuple[float, ...] = (1.0,), more: Floats = (), counts: tuple[int, ...] = (2, 3)
-    ):
+    def params_scaled(F, data, *, sizes: tuple[float, ...] = (1.0,), more: Floats = (), counts: tuple[int, ...] = (2, 3)):
         for size in (*sizes, *more):
             data = data * size
         return data * len(counts)
@@ -131,11 +129,7 @@ def exactly(attrs):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        op.name
-        for op in mx.op.operators()
-        if op.module.startswith("mxop.") and mx.op.namespace_of(op.name)[0] != "_internal"
-    ],
+    [op.name for op in mx.op.operators() if op.module.startswith("mxop.") and mx.op.namespace_of(op.name)[0] != "_internal"],
 )
 def test_what_a_symbol_takes_loads_again(name):
     op = mx.op.get(name)

@@ -149,9 +149,7 @@ def test_new_nodes_point_at_the_line_of_the_node_they_replace():
     line = inspect.currentframe().f_lineno + 1
     y = sym.exp(a + a, name="y")
     (node,) = [
-        n
-        for n in mx.graph.Graph(y.optimize([Doubles])._entries).nodes
-        if n.op is not None and n.op.name == "_mul_scalar"
+        n for n in mx.graph.Graph(y.optimize([Doubles])._entries).nodes if n.op is not None and n.op.name == "_mul_scalar"
     ]
     assert mx.graph.location(node).endswith(f"test_passes.py:{line}")
 
@@ -186,9 +184,7 @@ def test_errors_of_visitors_name_pass_node_and_line():
         y.optimize([Broken])
     with pytest.raises(mx.errors.OpTypeError, match=r"pass 'arity' failed: TypeError.*'mine'"):
         y.optimize([Arity])
-    with pytest.raises(
-        mx.MXNetError, match=r"pass 'unknown' failed.*'exq', which is not registered; did you mean 'exp'"
-    ):
+    with pytest.raises(mx.MXNetError, match=r"pass 'unknown' failed.*'exq', which is not registered; did you mean 'exp'"):
         y.optimize([Unknown])
     with pytest.raises(mx.MXNetError, match="neither the name of an operator"):
         mx.graph.visit.on(3)
@@ -707,9 +703,7 @@ def test_choices_fuse_and_give_what_they_did(special):
     results = []
     for passes in ({}, {"choices": False, "fuse": False}):
         given = [nd.array(v) for v in values]
-        executor = y.bind(
-            mx.cpu(), dict(zip("abc", given, strict=True)), [nd.zeros((3, 50)) for _ in "abc"], passes=passes
-        )
+        executor = y.bind(mx.cpu(), dict(zip("abc", given, strict=True)), [nd.zeros((3, 50)) for _ in "abc"], passes=passes)
         executor.forward(is_train=True)
         executor.backward(nd.full((3, 50), 2))
         results.append([x.asnumpy() for x in [*executor.outputs, *executor.grad_arrays]])
@@ -730,9 +724,7 @@ def test_what_is_repeated_is_read_where_it_is_not(repeat, combine):
     results = []
     for passes in ({}, {"simplify": False}):
         arrays = {k: nd.array(v) for k, v in given.items()}
-        executor = combine(repeat(a), b).bind(
-            mx.cpu(), arrays, {k: nd.zeros(v.shape) for k, v in given.items()}, passes=passes
-        )
+        executor = combine(repeat(a), b).bind(mx.cpu(), arrays, {k: nd.zeros(v.shape) for k, v in given.items()}, passes=passes)
         executor.forward(is_train=True)
         executor.backward(nd.array([[1, 2, 3], [4, 5, 6]]))
         results.append([x.asnumpy() for x in [*executor.outputs, *executor.grad_arrays]])

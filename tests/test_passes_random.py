@@ -93,9 +93,7 @@ def test_exact_passes_keep_every_bit(name, program, leaf, x):
         same_signs(have, want)
 
 
-@pytest.mark.parametrize(
-    "name", ["transposes_into_products", "scale_and_bias_into_products", "algebra", "stable", None]
-)
+@pytest.mark.parametrize("name", ["transposes_into_products", "scale_and_bias_into_products", "algebra", "stable", None])
 @QUICK
 @given(
     st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=4),

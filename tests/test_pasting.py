@@ -114,8 +114,6 @@ def test_the_tutorial_can_be_pasted_into_ipython(tmp_path):
         "print('all pasted', shell.user_ns['points'].grad.asnumpy().round(4).tolist())\n"
     )
     env = os.environ | {"PYTHONPATH": os.pathsep.join([HOME, *filter(None, [os.environ.get("PYTHONPATH")])])}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=env, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env=env, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "all pasted [-0.87849" in done.stdout

@@ -66,8 +66,7 @@ print(user(mx.nd.ones(1)).item() > 1)
 """
     assert told(site, code) == "True"
     assert (
-        told(site, code.replace("user(mx.nd.ones(1)).item() > 1", "user(mx.sym.var('x')).infer_shape(x=(2,))[1]"))
-        == "[(2,)]"
+        told(site, code.replace("user(mx.nd.ones(1)).item() > 1", "user(mx.sym.var('x')).infer_shape(x=(2,))[1]")) == "[(2,)]"
     )
     code = "print(mx.axes.swish_beta(mx.axes.tensor(mx.nd.ones(1), [mx.axes.make_axis(1, 'W')])).shape)"
     assert told(site, code) == "(1,)"

@@ -20,10 +20,7 @@ def test_flat_indices_and_back():
 def test_large_flat_indices_are_exact_in_int64():
     big = nd.array([2**40 + 7], dtype="int64")
     found = nd.unravel_index(big, shape=(-1, 2**20))
-    assert (
-        found.asnumpy().tolist() == [[2**20], [7]]
-        and nd.ravel_multi_index(found, shape=(-1, 2**20)).item() == 2**40 + 7
-    )
+    assert found.asnumpy().tolist() == [[2**20], [7]] and nd.ravel_multi_index(found, shape=(-1, 2**20)).item() == 2**40 + 7
 
 
 def test_replaced_rows_get_the_gradient():

@@ -42,9 +42,7 @@ def names(path, category="operator"):
 
 
 def counted(category="operator"):
-    return {
-        name: row["Count"] for name, row in json.loads(profiler.dumps(format="json"))["Time"].get(category, {}).items()
-    }
+    return {name: row["Count"] for name, row in json.loads(profiler.dumps(format="json"))["Time"].get(category, {}).items()}
 
 
 def check_schema(event):
@@ -473,9 +471,7 @@ def test_table_is_that_of_mxnet():
 
 
 @pytest.mark.parametrize("ascending", [False, True])
-@pytest.mark.parametrize(
-    "by, order", [("total", "cab"), ("avg", "abc"), ("min", "acb"), ("max", "bac"), ("count", "cba")]
-)
+@pytest.mark.parametrize("by, order", [("total", "cab"), ("avg", "abc"), ("min", "acb"), ("max", "bac"), ("count", "cba")])
 def test_sorting(by, order, ascending):
     rows = {"operator": {"a": (1, 10, 10, 10), "b": (2, 9, 1, 15), "c": (9, 30, 3, 8)}}
     want = list(reversed(order)) if ascending else list(order)

@@ -21,9 +21,7 @@ def names(folder):
 
 def run(text, folder, **environment):
     env = os.environ | {"PYTHONPATH": str(ROOT)} | environment
-    done = subprocess.run(
-        [sys.executable, "-c", text], cwd=folder, env=env, capture_output=True, text=True, timeout=120
-    )
+    done = subprocess.run([sys.executable, "-c", text], cwd=folder, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 

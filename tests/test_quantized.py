@@ -114,9 +114,7 @@ def test_a_quantized_layer_is_near_the_layer():
     nd, rng = mx.nd, np.random.RandomState(3)
     x, w, b = (nd.array(rng.uniform(-1, 1, shape)) for shape in ((16, 100), (8, 100), (8,)))
     parts = [nd.contrib.quantize_v2(a) for a in (x, w, b)]
-    found = nd.contrib.quantized_fully_connected(
-        *(p[0] for p in parts), *(v for p in parts for v in p[1:]), num_hidden=8
-    )
+    found = nd.contrib.quantized_fully_connected(*(p[0] for p in parts), *(v for p in parts for v in p[1:]), num_hidden=8)
     result = nd.contrib.dequantize(*nd.contrib.requantize(*found))
     wanted = nd.FullyConnected(x, w, b, num_hidden=8)
     assert abs(result - wanted).max().item() < 0.15 < abs(wanted).max().item() / 10

@@ -232,9 +232,7 @@ def test_reductions_and_rows_read_the_same_numbers():
 @pytest.mark.parametrize("passes", [None, []])
 def test_a_model_has_the_same_bits_bound_and_called(passes):
     def model(F, v):  # each draw where it is used, so that the calls come in the order of the graph
-        y = F.Dropout(
-            v * F.random.uniform(-1, 1, shape=(48, 40)) + F.random.normal(shape=(48, 40)), p=0.3, mode="always"
-        )
+        y = F.Dropout(v * F.random.uniform(-1, 1, shape=(48, 40)) + F.random.normal(shape=(48, 40)), p=0.3, mode="always")
         z = F.dot(y, F.Dropout(F.random.uniform(shape=(40, 48)), p=0.2, mode="always"))
         w = F.softmax(z + F.random.normal(shape=(48, 48)), axis=-1)
         return F.sum(w * F.transpose(F.random.uniform(shape=(48, 48))), axis=1)

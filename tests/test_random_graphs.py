@@ -89,9 +89,7 @@ N_FIRST = len(UNARY) + len(ROWS)
 
 STEPS = st.lists(
     st.tuples(
-        st.one_of(
-            st.integers(0, len(UNARY) - 1), st.integers(len(UNARY), N_FIRST - 1), st.integers(N_FIRST, len(TABLE) - 1)
-        ),
+        st.one_of(st.integers(0, len(UNARY) - 1), st.integers(len(UNARY), N_FIRST - 1), st.integers(N_FIRST, len(TABLE) - 1)),
         st.integers(0, 30),
         st.integers(0, 30),
     ),

@@ -60,9 +60,7 @@ def test_random_shapes(family, tmp_path):
 def test_other_random_shapes_for_a_minute(family, tmp_path):
     seed = int(os.environ.get("MXOP_TEST_SEED") or np.random.SeedSequence().generate_state(1)[0])
     counts = run(family, seed, tmp_path, "--cases", "1000000", "--seconds", os.environ.get("MXOP_SHAPES_SECONDS", "60"))
-    assert counts["cases"] >= FAMILIES[family][0] / 4, (
-        f"only {counts['cases']} cases in {counts['seconds']} s, seed {seed}"
-    )
+    assert counts["cases"] >= FAMILIES[family][0] / 4, f"only {counts['cases']} cases in {counts['seconds']} s, seed {seed}"
 
 
 # ---- the means themselves ----------------------------------------------------------------------------------------------

@@ -247,9 +247,7 @@ def test_composed_reductions_are_reductions(composed):
     width = mx.axes.make_axis(2, name="W")
     named = mx.axes.test_derived_lse(mx.axes.tensor(x, [mx.axes.make_axis(2, name="H"), width]), reduction_axes=[width])
     np.testing.assert_allclose(named.asnumpy(), np.logaddexp.reduce(x.asnumpy(), axis=1), rtol=1e-6)
-    assert (
-        "reduction" in mx.op.describe("test_derived_lse") and "exclude" in mx.op.info("test_derived_lse")["parameters"]
-    )
+    assert "reduction" in mx.op.describe("test_derived_lse") and "exclude" in mx.op.info("test_derived_lse")["parameters"]
     graph = sym.test_derived_weighted(sym.var("x"), sym.var("w"), axis=1)
     assert graph.infer_shape(x=(2, 2))[0] == [(2, 2), (2, 2)]
     graph = sym.test_derived_apart(sym.var("x"), sym.var("w"))

@@ -81,9 +81,7 @@ def compared(seed, count, most=200_000):
         copy = mx.nd.array(view.asnumpy(), dtype=dtype)
         assert view.shape == shape == copy.shape
         axis = tuple(int(a) for a in draw.permutation(len(shape))[: draw.integers(1, len(shape) + 1)])
-        for name, f in (
-            SEVERAL | ROWS if dtype != "int32" else {n: SEVERAL[n] for n in ("sum", "prod", "max")}
-        ).items():
+        for name, f in (SEVERAL | ROWS if dtype != "int32" else {n: SEVERAL[n] for n in ("sum", "prod", "max")}).items():
             if (name == "L2Normalization" and len(shape) < 2) or (dtype == "bfloat16" and name == "L2Normalization"):
                 continue
             a, b = (f(x, axis=axis).asnumpy() for x in (view, copy))

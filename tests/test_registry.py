@@ -115,9 +115,7 @@ def test_parameters_parse_values_and_strings(spec):
     assert dict(spec.parse({})) == {
         "i": 3, "f": 0.5, "b": True, "s": "x", "e": "p", "t": (1, 2), "d": 0, "o": None, "r": 2, "n": 1.0,
     }  # fmt: skip
-    found = spec.parse(
-        {"i": "4", "f": "2", "b": "False", "e": "q", "t": "(3, 4)", "d": "float16", "o": "None", "r": "8"}
-    )
+    found = spec.parse({"i": "4", "f": "2", "b": "False", "e": "q", "t": "(3, 4)", "d": "float16", "o": "None", "r": "8"})
     assert dict(found)["i"] == 4
     assert found.f == 2.0
     assert found.b is False
@@ -190,9 +188,7 @@ def test_a_users_reduction(scratch):
 
 def test_every_rule_leads_to_rules():
     """Whatever a gradient rule calls has a rule itself, or says that its gradient is zero."""
-    own = [
-        o for o in op.operators() if o.module.startswith("mxop.")
-    ]  # other files of tests define some when they are read
+    own = [o for o in op.operators() if o.module.startswith("mxop.")]  # other files of tests define some when they are read
     without = [o.name for o in own if not o.differentiable]
     constants = ("_arange", "_zeros", "_ones", "_eye", "_full", "shape_array", "size_array")
     allowed = {n for n in without if n.startswith(constants)}

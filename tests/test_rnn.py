@@ -47,9 +47,7 @@ def test_mxnets_answers(mode):
     for seed, params, shapes, answer in asked:
         found = mxnet_rnn.run(mx, seed, params, shapes)
         assert [shape for shape, _ in found] == [shape for shape, _ in answer], params
-        np.testing.assert_allclose(
-            [v for _, v in found], [v for _, v in answer], rtol=1e-4, atol=1e-4, err_msg=str(params)
-        )
+        np.testing.assert_allclose([v for _, v in found], [v for _, v in answer], rtol=1e-4, atol=1e-4, err_msg=str(params))
 
 
 def test_names_and_inputs():

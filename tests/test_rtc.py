@@ -31,9 +31,7 @@ def launched(simulated_gpu, monkeypatch):
                 raise RuntimeError("named symbol not found")
 
             def run(grid, block, arguments, shared_mem=0):
-                calls.append(
-                    (self.given[1:], name, grid, block, shared_mem, [getattr(a, "dtype", None) for a in arguments])
-                )
+                calls.append((self.given[1:], name, grid, block, shared_mem, [getattr(a, "dtype", None) for a in arguments]))
                 x, y, alpha = arguments
                 y._host[...] += alpha * x._host
 

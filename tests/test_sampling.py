@@ -352,9 +352,7 @@ def test_bad_arguments_are_named(call, message):
 
 
 def test_symbols_and_numbers_do_not_mix():
-    with pytest.raises(
-        TypeError, match=r"sym\.random\.normal: loc is a Symbol; expected numbers alone, or Symbols alone"
-    ):
+    with pytest.raises(TypeError, match=r"sym\.random\.normal: loc is a Symbol; expected numbers alone, or Symbols alone"):
         mx.sym.random.normal(mx.sym.var("a"), 1)
 
 
@@ -549,9 +547,7 @@ ON_BOTH = {
     "gamma": lambda a: nd.random.gamma(0.7, 2, shape=(50,), ctx=a.context),
     "poisson": lambda a: nd.random.poisson(80, shape=(50,), ctx=a.context),
     "negative_binomial": lambda a: nd.random.negative_binomial(4, 0.2, shape=(50,), ctx=a.context),
-    "generalized_negative_binomial": lambda a: nd.random.generalized_negative_binomial(
-        4, 0.2, shape=(50,), ctx=a.context
-    ),
+    "generalized_negative_binomial": lambda a: nd.random.generalized_negative_binomial(4, 0.2, shape=(50,), ctx=a.context),
     "like": lambda a: nd.random.gamma_like(a, 3, 2) + nd.random.uniform_like(a) + nd.random.poisson_like(a, 5),
     "arrays": lambda a: nd.random.gamma(a, a, shape=(3, 4)) + nd.random.normal(a, a, shape=(3, 4)),
     "counts": lambda a: nd.random.negative_binomial(a, a / 10, shape=3),
@@ -576,9 +572,7 @@ def test_both_devices_draw_the_same_numbers(gpu, name):
 def test_executors_of_both_devices_draw_the_same_numbers(gpu):
     x = mx.sym.var("x")
     choices = mx.sym.random.multinomial(x / 20, shape=(3, 2), get_prob=True)[1]
-    symbol = mx.sym.broadcast_add(
-        mx.sym.sum(mx.sym.random.gamma(x, x, shape=5), axis=2), mx.sym.sum(choices).reshape((1, 1))
-    )
+    symbol = mx.sym.broadcast_add(mx.sym.sum(mx.sym.random.gamma(x, x, shape=5), axis=2), mx.sym.sum(choices).reshape((1, 1)))
     data, found = np.random.default_rng(2).uniform(0.5, 5, (6, 4)), []
     for place in (gpu, mx.cpu()):
         executor = symbol.simple_bind(place, x=(6, 4))

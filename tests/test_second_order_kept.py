@@ -308,9 +308,7 @@ def test_a_checkpoint_of_detached_copies(create):
         y = Checkpoint()(x)
     y.backward()
     np.testing.assert_allclose(x.grad.asnumpy(), np.cos(X) * X + np.sin(X))
-    with pytest.raises(
-        mx.MXNetError, match="its backward differentiates a detached copy, or without create_graph=True"
-    ):
+    with pytest.raises(mx.MXNetError, match="its backward differentiates a detached copy, or without create_graph=True"):
         orders(lambda x: Checkpoint()(x))
 
 
@@ -414,9 +412,7 @@ def by_symbol(keep):
     return first, e.grad_dict["x"].asnumpy()
 
 
-@pytest.mark.parametrize(
-    "run", [lambda keep: orders(lambda x: nd.Custom(x, op_type="test_kept", keep=keep)), by_symbol]
-)
+@pytest.mark.parametrize("run", [lambda keep: orders(lambda x: nd.Custom(x, op_type="test_kept", keep=keep)), by_symbol])
 @pytest.mark.parametrize("keep", ["made", "copy", "view", "input", "output", "numpy", "mask", "constant"])
 def test_what_a_custom_operator_keeps(run, keep):
     if keep in ("mask", "constant"):

@@ -40,9 +40,7 @@ def operators(own):
             return [F.zeros_like(x)]
         parts = -(-x.shape[0] // rows)
         return [
-            F.slice_axis(
-                F.concat(heads[0], *[F.zeros_like(heads[0])] * (parts - 1), dim=0), axis=0, begin=0, end=x.shape[0]
-            )
+            F.slice_axis(F.concat(heads[0], *[F.zeros_like(heads[0])] * (parts - 1), dim=0), axis=0, begin=0, end=x.shape[0])
         ]
 
     own(
@@ -160,9 +158,7 @@ def test_symbolic_derivatives_of_every_order(name, shape):
     first = mx.graph.deriv(y, [x, w])
     second = mx.graph.deriv(sym.sum(sym.square(first[0])) + sym.sum(first[1] * x), [x, w])
     host = {"x": HOST, "w": HOST[::-1] + 1}
-    found = sym.load_json(sym.Group([*first, *second]).tojson()).bind(
-        mx.cpu(), {k: nd.array(v) for k, v in host.items()}
-    )
+    found = sym.load_json(sym.Group([*first, *second]).tojson()).bind(mx.cpu(), {k: nd.array(v) for k, v in host.items()})
 
     xs, ws = variable(host["x"]), variable(host["w"])
     with autograd.record():

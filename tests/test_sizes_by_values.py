@@ -74,9 +74,7 @@ def test_one_value_may_be_several_outputs():
         assert found[3].shape == (1,)
 
 
-@pytest.mark.parametrize(
-    "reader", [mx.sym.exp, mx.sym.sum, mx.sym.transpose, lambda y: mx.sym.take(y, y), mx.sym.softmax]
-)
+@pytest.mark.parametrize("reader", [mx.sym.exp, mx.sym.sum, mx.sym.transpose, lambda y: mx.sym.take(y, y), mx.sym.softmax])
 def test_what_needs_the_size_earlier_says_so(reader):
     symbol = reader(_symbol())
     with pytest.raises(mx.MXNetError, match=r"'masked_output', \(\?, 3\), follows from the values .*boolean_mask"):

@@ -245,8 +245,7 @@ def test_kinds_of_keys():
     with pytest.raises(ValueError, match="'a' is no index"):
         get_indexing_dispatch_code((1, "a"))
     assert (
-        get_oshape_of_gather_nd_op((3, 4, 5), (1, 2, 6))
-        == mx.nd.gather_nd(mx.nd.ones((3, 4, 5)), mx.nd.zeros((1, 2, 6))).shape
+        get_oshape_of_gather_nd_op((3, 4, 5), (1, 2, 6)) == mx.nd.gather_nd(mx.nd.ones((3, 4, 5)), mx.nd.zeros((1, 2, 6))).shape
     )
 
 

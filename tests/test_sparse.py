@@ -212,9 +212,7 @@ def test_two_row_sparse_arrays_give_one(name):
             assert f.stype == "row_sparse" and f.dtype == a.dtype and f.indices.asnumpy().tolist() == [0, 2]
             np.testing.assert_array_equal(f.asnumpy(), getattr(nd, name)(a, b).asnumpy())
     a, b = stored(DENSE, "csr"), stored(OTHER, "csr")
-    np.testing.assert_array_equal(
-        getattr(nd, name)(a, b).asnumpy(), getattr(nd, name)(a.todense(), b.todense()).asnumpy()
-    )
+    np.testing.assert_array_equal(getattr(nd, name)(a, b).asnumpy(), getattr(nd, name)(a.todense(), b.todense()).asnumpy())
 
 
 @pytest.mark.parametrize("stype", ["csr", "row_sparse"])
@@ -253,9 +251,7 @@ def test_rows_that_are_not_stored_are_divided_by_nothing(divisor):
 
 
 def test_a_dense_fallback_says_so_once(own, monkeypatch):
-    first, second = (
-        own(mx.op.elementwise(lambda data: data + 1, name=f"test_sparse_{name}")) for name in ("first", "second")
-    )
+    first, second = (own(mx.op.elementwise(lambda data: data + 1, name=f"test_sparse_{name}")) for name in ("first", "second"))
     x = stored(DENSE, "csr")
     with pytest.warns(UserWarning, match="operator test_sparse_first has no form for sparse arrays"):
         first(x)
@@ -310,8 +306,7 @@ def test_products_of_every_width(dtype, width):
     assert found.shape == (303, width) and found.dtype.__name__ == dtype
     np.testing.assert_allclose(found.asnumpy(), left.toarray() @ right, rtol=1e-5, atol=1e-6)
     assert (
-        nd.dot(sparse.zeros("csr", (2, 70), dtype=dtype), nd.array(right, dtype=dtype)).asnumpy().tolist()
-        == [[0] * width] * 2
+        nd.dot(sparse.zeros("csr", (2, 70), dtype=dtype), nd.array(right, dtype=dtype)).asnumpy().tolist() == [[0] * width] * 2
     )
 
 
@@ -408,9 +403,7 @@ def test_a_device_of_the_cpu_stays(stype):
     assert x.grad.context == place
     moved = x.as_in_context(mx.cpu(0))
     moved[:] = 7
-    assert (
-        moved.context == mx.cpu(0) and x.context == place and x.data.asnumpy().tolist() != moved.data.asnumpy().tolist()
-    )
+    assert moved.context == mx.cpu(0) and x.context == place and x.data.asnumpy().tolist() != moved.data.asnumpy().tolist()
     assert x.copyto(mx.cpu(2)).context == mx.cpu(2) and x.as_in_context(place) is x
     with mx.AttrScope(ctx_group="there"):
         symbol = mx.sym.Variable("x", stype=stype) * 1

@@ -79,9 +79,7 @@ def test_operators_and_their_gradients(stype, name, gpu):
 
 
 @pytest.mark.parametrize("storage", ["default", "row_sparse"])
-@pytest.mark.parametrize(
-    ("optimizer", "options"), [("sgd", {"momentum": 0.9}), ("adam", {}), ("ftrl", {}), ("nag", {})]
-)
+@pytest.mark.parametrize(("optimizer", "options"), [("sgd", {"momentum": 0.9}), ("adam", {}), ("ftrl", {}), ("nag", {})])
 def test_tables_train(storage, optimizer, options, gpu):
     found = []
     for ctx in (mx.cpu(), gpu):

@@ -204,9 +204,7 @@ def factorization_machine():
     w, b = sym.var("w", shape=(ROWS, 1), stype="row_sparse"), sym.var("b", shape=(1,))
     of_squares = sym.dot(sym.square(x), sym._internal._square_sum(v, axis=1, keepdims=True))
     of_pairs = sym.sum(sym.square(sym.dot(x, v)), axis=1, keepdims=True)
-    return sym.LinearRegressionOutput(
-        sym.broadcast_add(sym.dot(x, w), b) + 0.5 * (of_pairs - of_squares), sym.var("label")
-    )
+    return sym.LinearRegressionOutput(sym.broadcast_add(sym.dot(x, w), b) + 0.5 * (of_pairs - of_squares), sym.var("label"))
 
 
 def trained(net, optimizer, dense, **options):
@@ -363,9 +361,7 @@ def test_what_has_no_form_for_sparse_arrays_is_bound_to_dense_ones(stype):
     net = sym.LogisticRegressionOutput(sym.BatchNorm(x, name="bn", fix_gamma=False), y)
     results = []
     for kind in (stype, "default"):
-        executor = net.simple_bind(
-            mx.cpu(), data=MATRIX.shape, label=MATRIX.shape, stype_dict={"data": kind, "label": kind}
-        )
+        executor = net.simple_bind(mx.cpu(), data=MATRIX.shape, label=MATRIX.shape, stype_dict={"data": kind, "label": kind})
         executor.copy_params_from({"bn_gamma": nd.ones((ROWS,))}, {"bn_moving_var": nd.ones((ROWS,))})
         out = executor.forward(is_train=True, data=stored(MATRIX, kind), label=stored(abs(MATRIX), kind))[0]
         executor.backward()
@@ -384,9 +380,7 @@ def test_checks_take_sparse_arrays(stype):
     mx.test_utils.check_numeric_gradient(y, values, grad_stype_dict={"w": "row_sparse"}, numeric_eps=1e-3, rtol=1e-2)
     head = RNG.normal(size=(len(MATRIX), WIDTH)).astype("float32")
     want = {"w": np.tanh(MATRIX).T @ head}
-    mx.test_utils.check_symbolic_backward(
-        y, values, [head], want, rtol=1e-4, atol=1e-5, grad_stypes={"w": "row_sparse"}
-    )
+    mx.test_utils.check_symbolic_backward(y, values, [head], want, rtol=1e-4, atol=1e-5, grad_stypes={"w": "row_sparse"})
 
 
 # ---- batches -----------------------------------------------------------------------------------------------------------
@@ -512,9 +506,7 @@ def test_custom_operators_in_symbols_with_sparse_states():
     y = sym.Custom(sym.var("x", stype="csr"), op_type="sparse_doubled", name="d")[0]
     kept, calls = stored(np.zeros_like(MATRIX), "csr"), nd.zeros(1)
     grad = nd.zeros(MATRIX.shape)
-    executor = y.bind(
-        mx.cpu(), {"x": stored(MATRIX, "csr")}, {"x": grad}, aux_states={"d_kept": kept, "d_calls": calls}
-    )
+    executor = y.bind(mx.cpu(), {"x": stored(MATRIX, "csr")}, {"x": grad}, aux_states={"d_kept": kept, "d_calls": calls})
     (out,) = executor.forward(is_train=True)
     assert (out.stype, calls.asnumpy().tolist()) == ("csr", [1])
     executor.backward(nd.array(MATRIX))
@@ -545,9 +537,7 @@ def test_custom_operators_that_declare_what_there_is_not():
 
     mx.operator.register("sparse_wrong")(Wrong)
     arrays = stored(MATRIX, "csr"), stored(MATRIX, "csr"), nd.zeros(1)
-    with pytest.raises(
-        mx.MXNetError, match=r"Wrong.infer_storage_type returned .*'csc'.*expected 3 lists of 1, 2, 2 items"
-    ):
+    with pytest.raises(mx.MXNetError, match=r"Wrong.infer_storage_type returned .*'csc'.*expected 3 lists of 1, 2, 2 items"):
         nd.Custom(*arrays, op_type="sparse_wrong")
     with pytest.raises(TypeError, match="expected the inputs data, kept, calls; got 2 arrays"):
         nd.Custom(*arrays[:2], op_type="sparse_doubled")
@@ -573,9 +563,7 @@ def test_sparse_embedding_takes_what_its_old_programs_say():
     data, weight = mx.sym.var("data"), mx.sym.var("weight", stype="row_sparse")
     params = {"input_dim": 5, "output_dim": 2, "deterministic": True}
     rows = mx.sym.contrib.SparseEmbedding(data, weight, **params)
-    executor = mx.sym.load_json(rows.tojson()).simple_bind(
-        mx.cpu(), data=(3,), grad_req={"data": "null", "weight": "write"}
-    )
+    executor = mx.sym.load_json(rows.tojson()).simple_bind(mx.cpu(), data=(3,), grad_req={"data": "null", "weight": "write"})
     table = mx.nd.arange(10).reshape((5, 2))
     executor.arg_dict["weight"][:] = table.tostype("row_sparse")
     found = executor.forward(is_train=True, data=mx.nd.array([3, 1, 3]))[0]

@@ -69,9 +69,7 @@ def registered():
     elementwise(states_adam, writes={"mean": 1, "var": 2})
     elementwise(states_twice_in_training)
     norm = composite(states_norm, num_outputs=3, writes={"moving_mean": 1, "moving_var": 2})
-    norm.infer(
-        lambda ins, outs, **_: ([ins[0], *[ins[0] and (ins[0][1],)] * 4], [ins[0], *[ins[0] and (ins[0][1],)] * 2])
-    )
+    norm.infer(lambda ins, outs, **_: ([ins[0], *[ins[0] and (ins[0][1],)] * 4], [ins[0], *[ins[0] and (ins[0][1],)] * 2]))
     draw = kernel(states_draw, random=True)
     draw.shape(lambda data: data)
     draw.gradient(lambda S, heads, inputs, outputs: [None])
@@ -103,9 +101,7 @@ def test_states_that_are_views(dtype):
     nd.states_adam(w, g, mean, var, lr=0.1, out=w)
     after = whole.asnumpy()
     np.testing.assert_allclose(after[:, ::2], 0.9 * before[:, ::2] + 0.1, rtol=2e-3 if dtype == "float16" else 1e-6)
-    np.testing.assert_allclose(
-        after[:, 1::2], 0.999 * before[:, 1::2] + 0.001, rtol=2e-3 if dtype == "float16" else 1e-6
-    )
+    np.testing.assert_allclose(after[:, 1::2], 0.999 * before[:, 1::2] + 0.001, rtol=2e-3 if dtype == "float16" else 1e-6)
 
 
 def test_a_kernels_state_may_be_a_view():

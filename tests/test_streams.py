@@ -18,9 +18,7 @@ def test_results_past_the_caches(dtype, size, tune):
             for stream in (1 << 40, 64):
                 tune(stream_bytes=stream)
                 out = nd.full((size + 9,), 7, dtype=dtype)
-                function(
-                    x[begin : size + begin : step], y[begin : size + begin : step], out=out[begin : size + begin : step]
-                )
+                function(x[begin : size + begin : step], y[begin : size + begin : step], out=out[begin : size + begin : step])
                 found.append(out.astype("float64").asnumpy())
             assert np.array_equal(*found)
             assert (found[1][size + begin :] == 7).all() and (found[1][:begin] == 7).all()

@@ -128,9 +128,7 @@ def test_rows_are_added_up_where_they_are_made(shape, lead, dtype):
     x, g = arrays["x"].astype("float64"), heads([mx.nd.array(arrays["x"], dtype=dtype)])[0].asnumpy().astype("float64")
     total = (np.tanh(x) * g).reshape(-1, shape[-1]).sum(0).reshape(arrays["w"].shape)
     found = dict(zip(y.list_arguments(), stepped(y, arrays)[1:], strict=True))["w"]
-    np.testing.assert_allclose(
-        found, total, rtol=0, atol=2e-6 * np.abs(x).sum() / shape[-1] if dtype == "float32" else 1e-10
-    )
+    np.testing.assert_allclose(found, total, rtol=0, atol=2e-6 * np.abs(x).sum() / shape[-1] if dtype == "float32" else 1e-10)
 
 
 def test_sums_over_rows_read_before_the_rows_are_done_are_not_part_of_them():

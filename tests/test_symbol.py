@@ -256,9 +256,7 @@ def test_the_error_says_what_was_called():
         a += 2
     error = caught.value
     assert (error.function, error.alias, error.args) == ("__iadd__", "+=", ("<class 'int'>",))
-    assert str(error).startswith(
-        "Function __iadd__ (namely operator \"+=\") with arguments (<class 'int'>) is not implemented"
-    )
+    assert str(error).startswith("Function __iadd__ (namely operator \"+=\") with arguments (<class 'int'>) is not implemented")
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
     made = mx.base.NotImplementedForSymbol(len, None)
     assert str(made).startswith("Function len is not implemented for Symbol")
@@ -430,15 +428,9 @@ def test_wrong_files(tmp_path):
 def test_functions_have_signatures_and_documentation():
     text = str(inspect.signature(sym.clip))
     assert text.startswith("(data") and "a_min" in text and "name=None" in text
-    assert (
-        sym.clip.__name__ == "clip"
-        and "Limit values" in sym.clip.__doc__
-        and "a_min : float, required" in sym.clip.__doc__
-    )
+    assert sym.clip.__name__ == "clip" and "Limit values" in sym.clip.__doc__ and "a_min : float, required" in sym.clip.__doc__
     assert str(inspect.signature(sym.concat)).startswith("(*data")
-    assert (
-        sym.exp is sym.exp and "exp" in dir(sym) and "quadratic" in dir(sym.contrib) and "exp" in dir(sym.Variable("a"))
-    )
+    assert sym.exp is sym.exp and "exp" in dir(sym) and "quadratic" in dir(sym.contrib) and "exp" in dir(sym.Variable("a"))
     assert not hasattr(sym, "no_such_operator") and not hasattr(sym, "__wrapped__")
 
 
@@ -481,9 +473,7 @@ def test_auxiliary_states():
         return [heads[0], None]
 
     try:
-        y = sym.test_symbol_count(
-            sym.test_symbol_count(sym.Variable("x"), name="c"), seen=sym.Variable("c_seen2"), name="d"
-        )
+        y = sym.test_symbol_count(sym.test_symbol_count(sym.Variable("x"), name="c"), seen=sym.Variable("c_seen2"), name="d")
         assert y.list_arguments() == ["x"] and y.list_auxiliary_states() == ["c_seen", "c_seen2"]
         assert y.list_inputs() == ["x", "c_seen", "c_seen2"]
         assert y.infer_shape(x=(2, 3)) == ([(2, 3)], [(2, 3)], [(1,), (1,)])

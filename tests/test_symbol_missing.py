@@ -114,8 +114,6 @@ def test_a_gradient_names_it():
 
 
 def test_known_operators_are_checked_as_ever():
-    text = text_of(
-        ("null", "a", [], {}), ("Dropout", "d", [(0, 0)], {}), ("sum", "e", [(1, 0)], {"foo": "1"}), heads=[(2, 0)]
-    )
+    text = text_of(("null", "a", [], {}), ("Dropout", "d", [(0, 0)], {}), ("sum", "e", [(1, 0)], {"foo": "1"}), heads=[(2, 0)])
     with pytest.raises(mx.MXNetError, match="no parameter 'foo'"):
         mx.sym.load_json(text, allow_missing=True)

@@ -39,9 +39,7 @@ def test_generators_are_held_against_their_distribution():
 def test_samples_at_the_edges_of_intervals_are_counted_as_mxnet_does():
     def counts(values, buckets):
         n = len(values)
-        return tu.chi_square_check(lambda _: np.array(values), buckets, [1 / len(buckets)] * len(buckets), n)[
-            1
-        ].tolist()
+        return tu.chi_square_check(lambda _: np.array(values), buckets, [1 / len(buckets)] * len(buckets), n)[1].tolist()
 
     assert counts([0, 1, 2, 3], [(0, 2), (2, 4)]) == [2, 2]
     assert counts([0, 1, 2, 3], [(0, 1), (2, 3)]) == [
@@ -52,9 +50,7 @@ def test_samples_at_the_edges_of_intervals_are_counted_as_mxnet_does():
     edge = 2**31
     assert counts([edge - 1, edge, edge + 1], [(0, edge), (edge, 2 * edge)]) == [1, 2]  # no float32 is next to it
     assert counts(np.float64([0.1, np.nextafter(0.25, 0), 0.25]), [(0, 0.25), (0.25, 1)]) == [2, 1]
-    tu.verify_generator(
-        lambda n: np.arange(n) % 4 + 2**24, [(2**24, 2**24 + 2), (2**24 + 2, 2**24 + 4)], [0.5, 0.5], 1000
-    )
+    tu.verify_generator(lambda n: np.arange(n) % 4 + 2**24, [(2**24, 2**24 + 2), (2**24 + 2, 2**24 + 4)], [0.5, 0.5], 1000)
     with pytest.raises(AssertionError, match="not from this distribution"):
         tu.verify_generator(lambda n: np.arange(n) % 4, [(0, 1), (1, 4)], [0.5, 0.5], 1000)
 
@@ -165,13 +161,9 @@ class _Csr(scipy.sparse.csr_matrix):
 def test_sparse_arrays(monkeypatch):
     monkeypatch.setattr(mx.nd.sparse, "csr_matrix", _Csr, raising=False)
     monkeypatch.setattr(mx.nd.sparse, "row_sparse_array", lambda parts, **more: (parts, more), raising=False)
-    made, (pointers, columns, values) = tu.rand_sparse_ndarray(
-        (8, 9), "csr", 0.5, data_init=3, shuffle_csr_indices=True
-    )
+    made, (pointers, columns, values) = tu.rand_sparse_ndarray((8, 9), "csr", 0.5, data_init=3, shuffle_csr_indices=True)
     assert set(np.unique(made.toarray())) == {0, 3} and made.nnz == len(values) == len(columns) == pointers[-1]
-    made, (values, rows) = tu.rand_sparse_ndarray(
-        (8, 3), "row_sparse", rsp_indices=[2, 5], modifier_func=lambda v: v + 5
-    )
+    made, (values, rows) = tu.rand_sparse_ndarray((8, 3), "row_sparse", rsp_indices=[2, 5], modifier_func=lambda v: v + 5)
     assert rows.tolist() == [2, 5] and values.shape == (2, 3) and values.min() >= 5 and made[1]["shape"] == (8, 3)
     assert len(tu.create_sparse_array_zd((4, 2), "row_sparse", 0.9)[0][1]) == 0
     assert tu.create_sparse_array((4, 2), "csr", density=1.0).nnz == 8
@@ -238,12 +230,6 @@ def test_all_names_are_listed_and_there():
 def test_what_tests_take_from_here_without_importing_it():
     found = {}
     exec("from mxop.test_utils import *", found)
-    assert (
-        found["mx"] is mx
-        and found["np"] is np
-        and found["rnd"] is np.random
-        and found["os"].path
-        and found["time"].time
-    )
+    assert found["mx"] is mx and found["np"] is np and found["rnd"] is np.random and found["os"].path and found["time"].time
     assert found["current_context"]() == found["Context"]("cpu") and found["array"] is mx.nd.array
     assert "np" not in dir(tu)

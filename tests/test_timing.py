@@ -89,10 +89,7 @@ def test_results_that_were_kept_from_another_call(array):
     told = measured(lambda: kept, SQUARED)
     assert told is not None and told.startswith("result 0: nan where ")
     whole = nd.array(VALUES)
-    assert (
-        measured(lambda: nd.square(whole, out=kept) if array is nd.array else np.square(VALUES, out=kept), SQUARED)
-        is None
-    )
+    assert measured(lambda: nd.square(whole, out=kept) if array is nd.array else np.square(VALUES, out=kept), SQUARED) is None
 
 
 @pytest.mark.parametrize(("results", "told"), [

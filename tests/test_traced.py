@@ -234,9 +234,7 @@ def test_a_kept_input_that_changed():
         y = nd.traced_layer_norm(x, g, b)
     b[:] = 0  # which no gradient reads
     g[:] = 0
-    with pytest.raises(
-        mx.MXNetError, match="traced_layer_norm: its argument 'gamma' was changed after it was recorded, by"
-    ):
+    with pytest.raises(mx.MXNetError, match="traced_layer_norm: its argument 'gamma' was changed after it was recorded, by"):
         y.backward()
 
 
@@ -818,9 +816,7 @@ def test_given_outputs_are_written_where_they_lie_if_nothing_is_in_the_way():
     before = mx.context.memory_stats()
     assert mx.nd.softmax(x, out=out) is out
     after = mx.context.memory_stats()
-    assert after["hits"] + after["misses"] - before["hits"] - before["misses"] <= 1, (
-        "no array for a result that is copied"
-    )
+    assert after["hits"] + after["misses"] - before["hits"] - before["misses"] <= 1, "no array for a result that is copied"
     assert np.array_equal(out.asnumpy(), want)
     mx.nd.softmax(x, out=wide[:, ::2])
     assert np.array_equal(wide.asnumpy()[:, ::2], want) and not wide.asnumpy()[:, 1::2].any()

@@ -25,9 +25,7 @@ def stepped(name, ctx, dtype):
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_steps(name, dtype, gpu):
     tolerance = 1e-5 if dtype == "float32" else 2e-3
-    np.testing.assert_allclose(
-        stepped(name, gpu, dtype), stepped(name, mx.cpu(), dtype), rtol=tolerance, atol=tolerance
-    )
+    np.testing.assert_allclose(stepped(name, gpu, dtype), stepped(name, mx.cpu(), dtype), rtol=tolerance, atol=tolerance)
 
 
 def test_states_move_to_the_weights(gpu):

@@ -125,9 +125,7 @@ def reshape_codes(mx):
         nd.Reshape(x, (-2, 1)), nd.reshape(x, shape=(-1, 0), reverse=True), nd.reshape(x, shape=(-4, 2, 1, -3)),
         x.reshape_like(nd.zeros((4, 6))), nd.flatten(x), x.expand_dims(1).squeeze(axis=1), x.T, nd.swapaxes(x, 0, 2),
     ]  # fmt: skip
-    symbols = [
-        mx.sym.Variable("x").reshape(c).infer_shape(x=(2, 3, 4))[1][0] for c in ((0, -1), (-3, -2), (-4, 1, 2, -2))
-    ]
+    symbols = [mx.sym.Variable("x").reshape(c).infer_shape(x=(2, 3, 4))[1][0] for c in ((0, -1), (-3, -2), (-4, 1, 2, -2))]
     return {"nd": [s.shape for s in shapes], "sym": symbols, "last": shapes[-1].asnumpy()[3].tolist()}
 
 
@@ -139,9 +137,7 @@ def saved_and_loaded(mx):
     params = {"arg:fc_weight": mx.nd.array([[1, 2], [3, 4]]), "arg:fc_bias": mx.nd.array([0.5, -0.5])}
     net.save(os.path.join(folder, "net-symbol.json"))
     mx.nd.save(os.path.join(folder, "net-0000.params"), params)
-    mx.nd.save(
-        os.path.join(folder, "list.nd"), [mx.nd.ones((2,), dtype="int32"), mx.nd.zeros((1, 0 + 1), dtype="float64")]
-    )
+    mx.nd.save(os.path.join(folder, "list.nd"), [mx.nd.ones((2,), dtype="int32"), mx.nd.zeros((1, 0 + 1), dtype="float64")])
     again = mx.sym.load(os.path.join(folder, "net-symbol.json"))
     loaded = mx.nd.load(os.path.join(folder, "net-0000.params"))
     listed = mx.nd.load(os.path.join(folder, "list.nd"))

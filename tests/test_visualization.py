@@ -26,9 +26,7 @@ def layers():
     m = mx.sym.LeakyReLU(n, act_type="leaky", name="lr")
     k = mx.sym.Concat(n, m, dim=1, name="cc")
     s = mx.sym.SliceChannel(k, num_outputs=2, name="sp")
-    return mx.sym.broadcast_add(
-        s[0], mx.sym.Reshape(mx.sym.Flatten(s[1], name="fl"), shape=(-1, 10), name="rs"), name="out"
-    )
+    return mx.sym.broadcast_add(s[0], mx.sym.Reshape(mx.sym.Flatten(s[1], name="fl"), shape=(-1, 10), name="rs"), name="out")
 
 
 # ---- MXNet's functions ------------------------------------------------------------------------------------------------
@@ -156,9 +154,7 @@ def test_before_and_after_a_pass():
     x = mx.sym.Variable("x")
     graph = mx.graph.Graph((mx.sym.exp(x, name="p") + mx.sym.exp(x, name="q"))._entries)
     known = mx.graph.Known.solve(graph, {graph.variables[0]: ((2,), 0)})
-    root = parsed(
-        mx.viz.compare(graph, mx.graph.optimize(graph, known, ["common_subexpressions"]), titles=("all", "once"))
-    )
+    root = parsed(mx.viz.compare(graph, mx.graph.optimize(graph, known, ["common_subexpressions"]), titles=("all", "once")))
     framed = [r.get("stroke") for r in root.iter(SVG + "rect")]
     assert framed.count(REMOVED) == 1 and framed.count(ADDED) == 0 and {"all", "once"} <= set(words(root))
     root = parsed(mx.viz.compare(x + 1, x * 1))

@@ -142,9 +142,7 @@ def test_halves_are_multiplied_in_float32():
     a, b = (rng.normal(size=(33, 65)).astype("float16") for _ in range(2))
     found = nd.dot(nd.array(a, dtype="float16"), nd.array(b, dtype="float16"), transpose_b=True)
     exact, parts = a.astype("d") @ b.astype("d").T, abs(a).astype("d") @ abs(b).astype("d").T
-    rounded = (
-        np.spacing(abs(exact).astype("float16")).astype("d") / 2
-    )  # once, from sums that err as those of float32 do
+    rounded = np.spacing(abs(exact).astype("float16")).astype("d") / 2  # once, from sums that err as those of float32 do
     assert (abs(found.asnumpy() - exact) <= rounded + 65 * 2.0**-24 * parts).all()
 
 

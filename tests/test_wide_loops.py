@@ -87,9 +87,7 @@ def numbers(low, high, dtype, n=203):
 
 def special(dtype):
     info = np.finfo(dtype)
-    return np.array(
-        [*SPECIAL, info.max, -info.max, info.tiny, info.smallest_subnormal, -info.smallest_subnormal], dtype
-    )
+    return np.array([*SPECIAL, info.max, -info.max, info.tiny, info.smallest_subnormal, -info.smallest_subnormal], dtype)
 
 
 def bits(x):
@@ -155,9 +153,7 @@ def test_powers_have_the_cases_of_c(dtype):
 def test_powers_are_within_two_units(dtype):
     """Next to 1 and far out, where an error of the logarithm counts most."""
     rng, top = np.random.default_rng(4), 120 if dtype == "float32" else 1000
-    x = np.concatenate(
-        [rng.uniform(0.5, 2, 4000), rng.uniform(0.9, 1.1, 4000), rng.uniform(0.999, 1.001, 4000)]
-    ).astype(dtype)
+    x = np.concatenate([rng.uniform(0.5, 2, 4000), rng.uniform(0.9, 1.1, 4000), rng.uniform(0.999, 1.001, 4000)]).astype(dtype)
     y = (rng.uniform(-top, top, x.size) / np.maximum(abs(np.log2(x.astype("f8"))), 1e-6)).astype(dtype)
     exact = np.power(x.astype(np.longdouble), y.astype(np.longdouble))
     found = mx.nd.power(mx.nd.array(x, dtype=dtype), mx.nd.array(y, dtype=dtype)).asnumpy()

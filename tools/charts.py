@@ -48,12 +48,7 @@ def summary(files: Sequence[Path]) -> str:
     for path in files:
         rows = {}
         for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
-            if (
-                row["unit"] == "x"
-                and row["measured"] > 0
-                and row["against"] not in (*OWN, None)
-                and len(row["seconds"]) > 1
-            ):
+            if row["unit"] == "x" and row["measured"] > 0 and row["against"] not in (*OWN, None) and len(row["seconds"]) > 1:
                 rows.setdefault(row["name"], row)
         found = [row["measured"] for row in rows.values()]
         if found:

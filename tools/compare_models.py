@@ -119,9 +119,7 @@ def make(folder: str, names: list[str]) -> None:
         prefix = os.path.join(folder, name.replace(" ", "_").replace(",", ""))
         if isinstance(net, mx.sym.Symbol):
             executor = net.simple_bind(mx.cpu(), **shapes)
-            arguments = {
-                n: mx.nd.random.normal(0, 0.3, a.shape) for n, a in executor.arg_dict.items() if n not in shapes
-            }
+            arguments = {n: mx.nd.random.normal(0, 0.3, a.shape) for n, a in executor.arg_dict.items() if n not in shapes}
             mx.model.save_checkpoint(prefix, 0, net, arguments, dict(executor.aux_dict))
         else:
             net.initialize(mx.init.Xavier(magnitude=2.24))
@@ -210,9 +208,7 @@ def run(system: str, name: str, folder: str, target: str) -> None:
     warnings.simplefilter("ignore")
     prefix, shapes = json.loads(Path(folder, "made.json").read_text(encoding="utf-8"))[name]
     mx = __import__(system)
-    found = {
-        f"{kind}|{key}": array for kind, key, array in results(mx, prefix, {n: tuple(s) for n, s in shapes.items()})
-    }
+    found = {f"{kind}|{key}": array for kind, key, array in results(mx, prefix, {n: tuple(s) for n, s in shapes.items()})}
     np.savez(target, names=np.array(json.dumps(list(found))), **{str(n): a for n, a in enumerate(found.values())})
 
 
@@ -240,9 +236,7 @@ def compare_one(name: str, folder: Path, python: str, environment: dict[str, str
         largest[key.split("|")[0]] = max(largest[key.split("|")[0]], np.abs(array).max(initial=0))
     for key, array in theirs.items():
         kind = key.split("|")[0]
-        scale = max(
-            np.abs(array).max(initial=0), 1e-6 * largest[kind], 1e-30
-        )  # a bias before BatchNorm has no gradient
+        scale = max(np.abs(array).max(initial=0), 1e-6 * largest[kind], 1e-30)  # a bias before BatchNorm has no gradient
         difference = np.abs(ours[key] - array).max(initial=0) / scale if ours[key].shape == array.shape else np.inf
         worst[kind] = max(worst.get(kind, 0.0), float(difference))
     worst["parameters"] = sum(a.size for key, a in theirs.items() if key.startswith("weights|"))
@@ -262,8 +256,7 @@ def compare(options: argparse.Namespace) -> int:
             wrong = [kind for kind, most in ALLOWED.items() if not worst.get(kind, 0) <= most]
             failed |= bool(wrong)
             cells = [
-                f"{worst[kind]:.1g}" + (" (too much)" if kind in wrong else "") if kind in worst else "-"
-                for kind in COLUMNS
+                f"{worst[kind]:.1g}" + (" (too much)" if kind in wrong else "") if kind in worst else "-" for kind in COLUMNS
             ]
             size = "x".join(map(str, shapes["data"]))
             rows.append(f"| {name} | {size} | {worst['parameters']:,} | {' | '.join(cells)} |")

@@ -178,9 +178,7 @@ def run(system: str, target: str) -> None:
         for name, arrays in part(mx):
             for at, array in enumerate(arrays):
                 found[f"{part.__name__}|{name}|{at}"] = array
-    np.savez(
-        target, **{"names": np.array(json.dumps(list(found))), **{str(n): a for n, a in enumerate(found.values())}}
-    )
+    np.savez(target, **{"names": np.array(json.dumps(list(found))), **{str(n): a for n, a in enumerate(found.values())}})
 
 
 def read(path: Path) -> dict[str, np.ndarray]:

@@ -44,9 +44,7 @@ class Box:
 
     def parts(self) -> list[str]:
         """Return the shapes."""
-        found = [
-            rectangle(self.x - self.width / 2, self.y, self.width, self.height, fill=self.fill, stroke="#777", round_=5)
-        ]
+        found = [rectangle(self.x - self.width / 2, self.y, self.width, self.height, fill=self.fill, stroke="#777", round_=5)]
         for k, line in enumerate(self.lines):
             weight = "bold" if k == 0 else "normal"
             found.append(text(self.x, self.y + _PADDING + 9 + _LINE * k, line, weight=weight))
@@ -153,9 +151,7 @@ def bound() -> SVG:
         (375, right[0].left[1]),
         (right[0].left[0] - 1, right[0].left[1]),
     ]
-    return drawing(
-        flow(left) + flow(right) + [path(corner, arrow=True)], 740, max(left[-1].bottom, right[-1].bottom) + 14
-    )
+    return drawing(flow(left) + flow(right) + [path(corner, arrow=True)], 740, max(left[-1].bottom, right[-1].bottom) + 14)
 
 
 _EXECUTOR = """\

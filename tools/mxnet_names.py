@@ -47,9 +47,7 @@ def operators(ops: Iterable[dict]) -> tuple[set[str], dict[str, str]]:
     for op in ops:
         own = (op["name"], *op["aliases"])
         names.update(own)
-        written = [
-            name for name in op.get("mutated_inputs") or () if not name.startswith("in")
-        ]  # inN: of a repeated one
+        written = [name for name in op.get("mutated_inputs") or () if not name.startswith("in")]  # inN: of a repeated one
         inputs = [*op["inputs"], *(name for name in written if name not in op["inputs"])]
         if written:
             states |= dict.fromkeys(own, ",".join(str(inputs.index(name)) for name in written))

@@ -79,9 +79,7 @@ def loops(text: str) -> Iterator[tuple[int, str, str, bool, str]]:
     Last comes the macro of the loop that takes its place in some instruction sets.
     """
     lines = text.split("\n")
-    names = {
-        cell: m[1] for line in lines if (m := re.match(r'    \{"(.*?)", \{(.*?)\}', line)) for cell in m[2].split(", ")
-    }
+    names = {cell: m[1] for line in lines if (m := re.match(r'    \{"(.*?)", \{(.*?)\}', line)) for cell in m[2].split(", ")}
     function, fast, wide = "", False, ""
     for number, line in enumerate(lines, 1):
         if m := re.match(r"#(ifdef|endif /\*) (MX_WIDE)\b", line):

@@ -88,9 +88,7 @@ def check(who: str, op: Any, attrs: Any, inputs: Sequence[Any], outputs: Sequenc
             continue
         given = [i for i, a in enumerate(inputs) if _first(a) is not None]
         if given:
-            raise NaNError(
-                f"{who} was given NaN: input {given[0]} at {_first(inputs[given[0]])}; output {k} holds NaN{where}"
-            )
+            raise NaNError(f"{who} was given NaN: input {given[0]} at {_first(inputs[given[0]])}; output {k} holds NaN{where}")
         there = [f"input {i} is {_values(a)[at]}" for i, a in enumerate(inputs) if a.shape == out.shape]
         raise NaNError(f"{who} made NaN of what has none: output {k} at {at}{', where ' if there else ''}"
                        f"{', '.join(there)}{_part(op, attrs, inputs, out, at)}{where}")  # fmt: skip
@@ -152,14 +150,9 @@ def _part_of_reduction(op: Reduction, attrs: Any, source: Any) -> str:
     at = _first(elements)
     if at is not None:
         value = _values(source)[at]
-        return (
-            f"; at {at}, where {op.arguments[0]} is {value}{_part_of(formula, attrs, op, op.arguments, [value], code)}"
-        )
+        return f"; at {at}, where {op.arguments[0]} is {value}{_part_of(formula, attrs, op, op.arguments, [value], code)}"
     combine = op.combine_of(attrs).name
-    if (
-        op.final is not None
-        and _first(ask("call_operator")(op.part("_combined_"), [source.detach()], dict(attrs))) is None
-    ):
+    if op.final is not None and _first(ask("call_operator")(op.part("_combined_"), [source.detach()], dict(attrs))) is None:
         return "; in its final formula"
     return f"; in combining elements ({combine})"
 

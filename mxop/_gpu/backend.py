@@ -120,9 +120,7 @@ class Gpu(Launching):
     def formula(self, roots: tuple, inputs: list, outputs: list, reqs: list[int], numbers: dict[str, float]) -> Any:
         if outputs[0].dtype_code not in dtypes.FLOATS:  # a real number would change the compute type
             roots, numbers = prepare.with_constants(roots, numbers), {}
-        return run.prepared_formula(
-            "fused", Formula(roots, tuple(numbers)), list(numbers.values()), inputs, outputs, reqs
-        )
+        return run.prepared_formula("fused", Formula(roots, tuple(numbers)), list(numbers.values()), inputs, outputs, reqs)
 
     def reduction(self, op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: Any, req: int) -> Any:
         return run.prepared_reduction(op, attrs, source, axes, result, req)

@@ -49,9 +49,7 @@ def keep_subnormals(cupy: Any) -> None:
     program = getattr(cupy.cuda.compiler, "_NVRTCProgram", None)
     plain = getattr(program, "compile", None)
     if program is None or plain is None:
-        warnings.warn(
-            "this version of CuPy compiles kernels so that subnormal float32 numbers become 0 on a GPU", stacklevel=2
-        )
+        warnings.warn("this version of CuPy compiles kernels so that subnormal float32 numbers become 0 on a GPU", stacklevel=2)
         return
 
     @functools.wraps(plain)

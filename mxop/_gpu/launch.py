@@ -69,9 +69,7 @@ def _elementwise(made: text.ElementwiseText, keys: frozenset, inputs: Sequence[A
         shape, arrays = outputs[0].shape, (*inputs, *outputs)
         strides = [[0] * len(shape) if k in keys else _strides(a, shape) for k, a in enumerate(arrays)]
         aligned = all(a.data.ptr % WORD == 0 for a in arrays)
-        layout, numbers, blocks = lay(
-            shape, strides, max(a.dtype.itemsize for a in arrays if a.size > 1), aligned, bool(keys)
-        )
+        layout, numbers, blocks = lay(shape, strides, max(a.dtype.itemsize for a in arrays if a.size > 1), aligned, bool(keys))
         if not any(way.endswith("s") for way in layout.ways):
             kernel = compiled.elementwise(made.by_words(layout), place)
             return Plan(partial(kernel, size=blocks * BLOCK, block_size=BLOCK), number, there, tuple(numbers))

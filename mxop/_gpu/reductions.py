@@ -215,18 +215,14 @@ class ReductionText:
             + f"typedef {index} mx_index;\ntypedef {self.reduce_type} mx_total;\n"
             + self.functions
             + self._pass("whole", layout, data, mapped, result, "made[result]", final)
-            + self._pass(
-                "parts", layout, data, mapped, "mx_total", "made[blockIdx.y * (long long)results + result]", "total"
-            )
+            + self._pass("parts", layout, data, mapped, "mx_total", "made[blockIdx.y * (long long)results + result]", "total")
             + self._pass("rest", apart, "mx_total", "data[at]", result, "made[result]", final)
         )
 
     def _pass(self, name: str, layout: RowLayout, data: str, value: str, made: str, place: str, final: str) -> str:
         """Return a kernel that goes once through data; see :meth:`kernel`."""
         kept = [f"mx_index n{d}" for d in range(1, layout.kept)] + [f"long long t{d}" for d in range(layout.kept)]
-        inner = [f"mx_index m{d}" for d in range(1, layout.reduced)] + [
-            f"long long w{d}" for d in range(layout.reduced)
-        ]
+        inner = [f"mx_index m{d}" for d in range(1, layout.reduced)] + [f"long long w{d}" for d in range(layout.reduced)]
         arguments = [f"const {data} *data", f"{self.ctype} count", f"{made} *made", "mx_index results", "mx_index each",
                      "mx_index part", "int lanes_log2", *kept, *inner]  # fmt: skip
         start, row = _lies("result", "n", "t", layout.kept), _lies("r", "m", "w", layout.reduced)
@@ -310,9 +306,7 @@ def of_reduction(op, attrs, in_type: int, out_type: int) -> ReductionText:
     if final is not None and compute not in dtypes.FLOATS and not final.integer:
         compute = dtypes.FLOAT64
     root, combine, last = map_.roots[0], op.combine_of(attrs), None if final is None else final.roots[0]
-    if (
-        combine.name == "hypot" and in_type != dtypes.FLOAT64
-    ):  # squares of narrower types stay in range, and add up exactly
+    if combine.name == "hypot" and in_type != dtypes.FLOAT64:  # squares of narrower types stay in range, and add up exactly
         root, combine, last = call("square", root), COMBINES["add"], call("sqrt", input_(0) if last is None else last)
     return ReductionText(root, combine, last, in_type, out_type, compute, op.name)
 

@@ -51,9 +51,7 @@ def _evaluate(name: str, formula: Formula, values: Sequence[float], inputs: Sequ
     return plan
 
 
-def elementwise(
-    call: Any, inputs: list[Any], values: list[float], out: Any, req: int
-) -> tuple[list[Any], launch.Plan | None]:
+def elementwise(call: Any, inputs: list[Any], values: list[float], out: Any, req: int) -> tuple[list[Any], launch.Plan | None]:
     """Run an elementwise operator (an ElementwiseCall); return its results, and what was launched.
 
     `values` are the numeric parameters in the order of the formula; `req` is the request for the outputs that are given.
@@ -74,9 +72,7 @@ def elementwise(
 
 
 # ---- prepared calls -----------------------------------------------------------------------------------------------------
-def prepared(
-    found: Sequence[launch.Ready | None], work: Sequence[Any], outputs: Sequence[Any], reqs: Sequence[int]
-) -> Any:
+def prepared(found: Sequence[launch.Ready | None], work: Sequence[Any], outputs: Sequence[Any], reqs: Sequence[int]) -> Any:
     """Return the prepared call of kernels that write `work`, and of the copies that bring temporaries to the outputs."""
     copies = [launch.copied(a._memory, b._memory, r) for a, b, r in zip(work, outputs, reqs, strict=True) if a is not b]
     calls = [LaunchCall(*f, outputs[0]._device) for f in (*found, *copies) if f is not None]
@@ -122,8 +118,7 @@ def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: A
     """Run a reduction over `axes` into an array; return what was launched, if that is one kernel."""
     (work,) = results.work_for([source], [result], [req], results.Ways.DENSE)
     plans = [
-        launch.run(found, work._device.number)
-        for found in launch.reduction(op, attrs, source._memory, axes, work._memory)
+        launch.run(found, work._device.number) for found in launch.reduction(op, attrs, source._memory, axes, work._memory)
     ]
     results.deliver([work], [result], [req])
     return plans[0] if len(plans) == 1 and axes and source.size else None

@@ -152,11 +152,7 @@ class Strip:
                 found.append(f"{ctype} l{k};")
                 continue
             size = self.row_bytes[k]
-            start = (
-                f"own{k} + row * (long long){size}"
-                if self.in_memory
-                else f"(char *)mx_shared + {offset} + mine * {size}"
-            )
+            start = f"own{k} + row * (long long){size}" if self.in_memory else f"(char *)mx_shared + {offset} + mine * {size}"
             found.append(f"{ctype} *const l{k} = ({ctype} *)({start});")
             offset += size * self.rows_at_once
         return found
@@ -191,20 +187,14 @@ class Strip:
         run = self._once if each == 1 else self._each
         return self._function(s, roots, read_, written, ctype), run(s, read_, written, lines, parts)
 
-    def _function(
-        self, s: int, roots: Sequence[Any], reads: Sequence[Operand], written: Sequence[Operand], ctype: str
-    ) -> str:
+    def _function(self, s: int, roots: Sequence[Any], reads: Sequence[Operand], written: Sequence[Operand], ctype: str) -> str:
         given = [f"const {STORAGE[o.code][0]} &x{j}" for j, o in enumerate(reads)]
         given += [f"{STORAGE[o.code][0]} &y{j}" for j, o in enumerate(written)]
         given += [f"{ctype} {value}" for value in self.values.values()]
         names = {input_(j): f"a{j}" for j in range(len(reads))} | self.values
         body, values = statements(list(roots), names, ctype, "cuda")
-        lines = [
-            f"const {ctype} a{j} = {read(o.code, f'x{j}', ctype)}; (void)a{j};" for j, o in enumerate(reads)
-        ] + body
-        lines += [
-            f"y{j} = {STORAGE[o.code][2].format(v)};" for j, (o, v) in enumerate(zip(written, values, strict=False))
-        ]
+        lines = [f"const {ctype} a{j} = {read(o.code, f'x{j}', ctype)}; (void)a{j};" for j, o in enumerate(reads)] + body
+        lines += [f"y{j} = {STORAGE[o.code][2].format(v)};" for j, (o, v) in enumerate(zip(written, values, strict=False))]
         lines += [] if written else [f"return {values[0]};"]
         text = "\n    ".join(lines)
         head = f"__device__ __forceinline__ {'void' if written else ctype} mx_stage{s}({', '.join(given)})"

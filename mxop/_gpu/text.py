@@ -93,8 +93,7 @@ def _place(shape: Shape, result: Shape) -> str:
         return "i"
     texts = [inner if size is None else f"{inner} % {size}" for inner, size, _ in terms]
     return (
-        " + ".join(f"({text}) * {step}" if step > 1 else text for text, (_, _, step) in zip(texts, terms, strict=True))
-        or "0"
+        " + ".join(f"({text}) * {step}" if step > 1 else text for text, (_, _, step) in zip(texts, terms, strict=True)) or "0"
     )
 
 

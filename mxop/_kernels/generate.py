@@ -160,9 +160,7 @@ def _loop(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: 
     return "\n".join([*before, *signature, *head, *body, "}", ""])
 
 
-def _body(
-    function: str, ctype: str, root: Expr, operands: list[Expr], scalars: list[Expr]
-) -> tuple[list[str], list[str]]:
+def _body(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: list[Expr]) -> tuple[list[str], list[str]]:
     """Write what an instruction does: functions that it calls, and statements."""
     calls = [n for n in walk([root]) if n.kind == CALL]
     row, suffix = TABLE[root.label], next(s for c, s, _ in COMPUTE if c == ctype)
@@ -265,9 +263,7 @@ _CHEAP = {"add": "({0} + {1})", "sub": "({0} - {1})", "mul": "({0} * {1})", "squ
 def _summed(root: Expr, calls: list) -> bool:
     """Return whether sums are taken of it: squares, products, magnitudes, and what is a number."""
     chosen = root.label == "where" and root.args[0].label == "isnan"
-    return (
-        (chosen or root.label in ("square", "mul", "abs")) and len(calls) <= 2 and all(c.name in _CHEAP for c in calls)
-    )
+    return (chosen or root.label in ("square", "mul", "abs")) and len(calls) <= 2 and all(c.name in _CHEAP for c in calls)
 
 
 def _adder(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: list[Expr]) -> str:
@@ -282,9 +278,7 @@ def _adder(function: str, ctype: str, root: Expr, operands: list[Expr], scalars:
     head += [f"    const {ctype} *x{i} = (const {ctype} *){'abc'[i]}_;" for i in range(len(operands))]
     head += [f"    const {ctype} s{i} = ((const {ctype} *)s_)[{i}];" for i in range(len(scalars))]
     unused = [f"(void){p}_;" for p in "abc"[len(operands) :]] + ([] if scalars else ["(void)s_;"])
-    return "\n".join(
-        [*head, "    " + " ".join(unused), f"    MX_ADD_UP({ctype}, n, {_written(root, names)});", "}", ""]
-    )
+    return "\n".join([*head, "    " + " ".join(unused), f"    MX_ADD_UP({ctype}, n, {_written(root, names)});", "}", ""])
 
 
 def _written(e: Expr, names: dict[Expr, str]) -> str:

@@ -151,9 +151,7 @@ def matching(value: NDArray, axes: Axes) -> NDArray:
     if not axes and value.size == 1:
         shape = plain_shape(())
         return value if value.shape == shape else value.reshape(shape)
-    agrees = len(value.shape) == len(axes) and all(
-        a.length in (None, n) for a, n in zip(axes, value.shape, strict=True)
-    )
+    agrees = len(value.shape) == len(axes) and all(a.length in (None, n) for a, n in zip(axes, value.shape, strict=True))
     if not agrees:
         raise UnmatchedAxesError(f"an array of shape {value.shape} does not fit {axes!r} of lengths {axes.lengths}")
     for axis, n in zip(axes, value.shape, strict=True):

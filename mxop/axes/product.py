@@ -67,9 +67,7 @@ def _plan(x: Axes, y: Axes, summed: Axes | None, kept: Axes | None) -> tuple[Axe
     if kept is None:
         return summed, rest
     if kept & summed:
-        raise IncompatibleAxesError(
-            f"dot: reduction_axes={summed!r} and out_axes={kept!r} overlap in {kept & summed!r}"
-        )
+        raise IncompatibleAxesError(f"dot: reduction_axes={summed!r} and out_axes={kept!r} overlap in {kept & summed!r}")
     if not kept.is_equal_set(rest):
         raise unmatched(f"dot: out_axes={kept!r}, but {x!r} and {y!r} without {summed!r} leave {rest!r}", kept, rest)
     return summed, kept

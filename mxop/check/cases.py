@@ -381,9 +381,7 @@ def compare(what: str, found: Any, expected: np.ndarray, ulps: float, values: Se
             allowed = ulps * (EPSILON[dtype] * (np.abs(expected) + 1))
             wrong = ~((got == rounded) | (np.isnan(got) & np.isnan(rounded)) | (np.abs(got - expected) <= allowed))
             # next to the largest number, one unit makes the difference between it and infinity
-            edge = (np.abs(expected) >= _largest(dtype) * (1 - ulps * EPSILON[dtype])) & (
-                np.sign(got) == np.sign(expected)
-            )
+            edge = (np.abs(expected) >= _largest(dtype) * (1 - ulps * EPSILON[dtype])) & (np.sign(got) == np.sign(expected))
             wrong &= ~(edge & (np.isinf(got) | (np.abs(got) >= _largest(dtype) * (1 - ulps * EPSILON[dtype]))))
     if wrong.any():
         raise Mismatch(f"{what}: {_where(got, expected, wrong, values)}")
@@ -411,9 +409,7 @@ def _where(got: np.ndarray, expected: np.ndarray, wrong: np.ndarray, values: Seq
     shown = ""
     if values and all(v.shape == got.shape for v in values):
         shown = ", at input " + ", ".join(repr(v[at].item()) for v in values)
-    return (
-        f"{int(wrong.sum())} of {wrong.size} elements differ; {at}: got {got[at]!r}, expected {expected[at]!r}{shown}"
-    )
+    return f"{int(wrong.sum())} of {wrong.size} elements differ; {at}: got {got[at]!r}, expected {expected[at]!r}{shown}"
 
 
 def identical(what: str, found: Any, expected: Any) -> None:
@@ -423,9 +419,7 @@ def identical(what: str, found: Any, expected: Any) -> None:
     if got.shape != want.shape or got.dtype != want.dtype:
         raise Mismatch(f"{what}: {got.dtype}{got.shape}, expected {want.dtype}{want.shape}")
     size = f"u{got.dtype.itemsize}"
-    same = np.ascontiguousarray(got).view(size).reshape(got.shape) == np.ascontiguousarray(want).view(size).reshape(
-        want.shape
-    )
+    same = np.ascontiguousarray(got).view(size).reshape(got.shape) == np.ascontiguousarray(want).view(size).reshape(want.shape)
     if got.dtype.kind not in "iub":
         same |= np.isnan(got.astype(np.float64)) & np.isnan(want.astype(np.float64))
     if not same.all():

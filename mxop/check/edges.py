@@ -138,9 +138,7 @@ def _one_at_a_time(case: Case, dtype: str) -> int:
     return n
 
 
-def _small_results(
-    what: str, got: Any, want: np.ndarray, dtype: str, slack: float, values: Sequence[np.ndarray]
-) -> None:
+def _small_results(what: str, got: Any, want: np.ndarray, dtype: str, slack: float, values: Sequence[np.ndarray]) -> None:
     """Near zero only relative errors, and the sign of zero, say whether denormals and -0.0 are kept."""
     found = got.asnumpy().astype(np.float64)
     with np.errstate(all="ignore"):
@@ -161,15 +159,11 @@ def refusals(case: Case, types: Sequence[str]) -> int:
     inputs = case.arrays(case.sample(types[0]))
     n = 0
     if not case.op.spec.takes_others:
-        n += _refused(
-            case, "a parameter that there is not", "parameter", lambda: case.op.parse({"no_such_parameter": 1})
-        )
+        n += _refused(case, "a parameter that there is not", "parameter", lambda: case.op.parse({"no_such_parameter": 1}))
     if not case.op.variadic:
         n += _refused(case, "an input too many", "", lambda: dispatch.invoke(case.op, inputs + spare, case.attrs))
     for bad in case.record.refuses:
-        n += _refused(
-            case, f"a call that it must refuse ({bad})", bad.match, lambda bad=bad: _call(case, types[0], bad)
-        )
+        n += _refused(case, f"a call that it must refuse ({bad})", bad.match, lambda bad=bad: _call(case, types[0], bad))
     return n
 
 

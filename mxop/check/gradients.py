@@ -156,9 +156,7 @@ def linear(case: Case) -> int | str:
     both = _first_order(case, values, [a + b for a, b in zip(first, second, strict=True)], None)[1]
     for k, a, b, found in zip(case.variables, one, other, both, strict=True):
         want = a.asnumpy() + b.asnumpy()
-        c.compare(
-            f"for the sum of two head gradients: gradient of input {k}", found, want, 64.0 * case.record.tolerance
-        )
+        c.compare(f"for the sum of two head gradients: gradient of input {k}", found, want, 64.0 * case.record.tolerance)
     return 1
 
 

@@ -22,9 +22,7 @@ def inference(case: Case, types: Sequence[str]) -> int:
             raise Mismatch(f"output {k} has shape {o.shape}, inference says {outs[k]}")
     n = 1
     for k in range(len(ins)):
-        partial = [None, tuple(None for _ in ins[k])] + [
-            (*ins[k][:i], None, *ins[k][i + 1 :]) for i in range(len(ins[k]))
-        ]
+        partial = [None, tuple(None for _ in ins[k])] + [(*ins[k][:i], None, *ins[k][i + 1 :]) for i in range(len(ins[k]))]
         for shape in partial:
             for know_outs in (True, False):
                 _complete(case, [*ins[:k], shape, *ins[k + 1 :]], outs if know_outs else [None] * hidden, ins, outs)
@@ -67,9 +65,7 @@ def _complete(case: Case, ins: list, outs: Sequence, true_ins: list, true_outs: 
         else:
             agree = len(found) == len(true) and all(f in (None, t) for f, t in zip(found, true, strict=True))
         if not agree and not _valid(case, got[0], true_outs):
-            raise Mismatch(
-                f"inference from {given} finds {got[0]} -> {got[1]}, true is {true_ins} -> {list(true_outs)}"
-            )
+            raise Mismatch(f"inference from {given} finds {got[0]} -> {got[1]}, true is {true_ins} -> {list(true_outs)}")
     equal = case.op.kind == "elementwise" and not case.op.broadcast
     rank_known = [s for s in (*ins, *outs) if s is not None and None not in s]
     if equal and rank_known and (list(got[0]) != list(true_ins) or list(got[1]) != list(true_outs)):

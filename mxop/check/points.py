@@ -57,9 +57,7 @@ def _value(case: Case, values: Sequence[np.ndarray], path: Sequence[int]) -> np.
 
 def _compare(case: Case, values: Sequence[np.ndarray], path: tuple[int, ...]) -> None:
     """Compare a derivative with the differences of the one before."""
-    below: Callable = (
-        (lambda v: np.asarray(case.expected(v)[0])) if len(path) == 1 else (lambda v: _value(case, v, path[:-1]))
-    )
+    below: Callable = (lambda v: np.asarray(case.expected(v)[0])) if len(path) == 1 else (lambda v: _value(case, v, path[:-1]))
     k, x = path[-1], values[path[-1]]
     found, middle = _value(case, values, path), below(values)
     slopes = []

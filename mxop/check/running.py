@@ -198,9 +198,7 @@ def _bound(case: Case, symbol: Any, names: list[str], values: list, dtype: str, 
     return bound
 
 
-def _same_results(
-    case: Case, dtype: str, bound: Any, names: list[str], found: list, outputs: list, inputs: list
-) -> None:
+def _same_results(case: Case, dtype: str, bound: Any, names: list[str], found: list, outputs: list, inputs: list) -> None:
     if len(found) != len(outputs):
         raise Mismatch(f"the executor has {len(found)} outputs, the call {len(outputs)}")
     pairs = [(f"output {k}", got, want) for k, (got, want) in enumerate(zip(found, outputs, strict=True))]
@@ -216,9 +214,7 @@ def _unwritten(case: Case, bound: Any, names: list[str], values: list) -> None:
         c.identical(f"executor: input {k} was written, which is no state", bound.arg_dict[names[k]], values[k])
 
 
-def _same_gradients(
-    case: Case, dtype: str, bound: Any, names: list[str], values: list, req: str, outputs: list
-) -> None:
+def _same_gradients(case: Case, dtype: str, bound: Any, names: list[str], values: list, req: str, outputs: list) -> None:
     drawn = [case.rng.uniform(0.5, 1.5, o.shape).astype(c.numpy_dtype(c.name_of(o))) for o in outputs]
     heads = case.arrays(drawn)
     for name, shape in zip(names, case.shapes, strict=True):
@@ -244,9 +240,7 @@ def inside(case: Case, types: Sequence[str]) -> int | str:
     called = calls_of(case)
     missing = without_gradient(called)
     if missing:
-        raise Mismatch(
-            f"it calls {missing[0]}, which has neither a gradient rule nor a statement that its gradient is zero"
-        )
+        raise Mismatch(f"it calls {missing[0]}, which has neither a gradient rule nor a statement that its gradient is zero")
     return len(called) or "it calls nothing"
 
 

@@ -118,9 +118,7 @@ def requests(case: Case, types: Sequence[str]) -> int:
 _REQUESTS = {c.WRITE: "write", c.ADD: "add", c.NULL: "null"}
 
 
-def _request(
-    case: Case, what: str, values: list[np.ndarray], plain: tuple[list, list], req: int, strided: bool
-) -> None:
+def _request(case: Case, what: str, values: list[np.ndarray], plain: tuple[list, list], req: int, strided: bool) -> None:
     outs, before = [], []
     for o in plain[0]:
         target = _strided_like(o, case.device) if strided else c.out_like(o, case.device)

@@ -65,9 +65,7 @@ class Shown:
                 self.derivatives.append(const(0) if slope is None else slope)
         in_numpy = InNumPy(self.derivatives)
         if in_numpy.missing:
-            raise BadInput(
-                f"operator {self.op.name}: NumPy has no function to compare with for {', '.join(in_numpy.missing)}"
-            )
+            raise BadInput(f"operator {self.op.name}: NumPy has no function to compare with for {', '.join(in_numpy.missing)}")
 
     def texts(self) -> list[str]:
         """Return the formulas as lines of text."""
@@ -205,9 +203,7 @@ def show_symbols(f: Shown) -> None:
         result = executor.forward(is_train=True, x=mx.nd.array(x))[0].asnumpy()
         executor.backward(mx.nd.ones((2, 2)))
         slope = executor.grad_dict["x"].asnumpy()
-        print(
-            f"bound executor:       f([[1, 2], [3, 4]]) = {result.round(6).tolist()}, gradient {slope.round(6).tolist()}"
-        )
+        print(f"bound executor:       f([[1, 2], [3, 4]]) = {result.round(6).tolist()}, gradient {slope.round(6).tolist()}")
         for got, wanted in zip((result, slope), InNumPy(f.derivatives[:2])(x), strict=False):
             _expect("the executor", np.allclose(got, wanted, rtol=1e-4, atol=1e-4, equal_nan=True))
 
@@ -305,11 +301,7 @@ def show_tests(f: Shown, x: np.ndarray) -> None:
                 test_utils.check_numeric_gradient(y, [data], numeric_eps=1e-5, rtol=1e-3, atol=size, dtype=np.float64)
         except AssertionError as problem:
             raise Stop(f"a check failed on shape {shape}: {problem}") from None
-        done = (
-            "check_symbolic_forward, check_symbolic_backward, check_numeric_gradient"
-            if slopes
-            else "check_symbolic_forward"
-        )
+        done = "check_symbolic_forward, check_symbolic_backward, check_numeric_gradient" if slopes else "check_symbolic_forward"
         print(f"{done} on shape {shape}: passed")
 
 
@@ -317,9 +309,7 @@ def show_gpu(f: Shown) -> None:
     """Print the kernel that a GPU would run."""
     _heading("On a GPU")
     executor = f.symbol(mx.sym.Variable("x")).simple_bind(mx.cpu(), x=(1000,), grad_req="null")
-    print(
-        "\n".join(f"    {line}".rstrip() for line in executor.explain(is_train=False).rows[0].cuda_source.splitlines())
-    )
+    print("\n".join(f"    {line}".rstrip() for line in executor.explain(is_train=False).rows[0].cuda_source.splitlines()))
     print(f"\nThe CUDA text of the formula; GPUs found here: {mx.num_gpus()}.")
 
 

@@ -34,9 +34,7 @@ def module_of(source: str) -> ModuleType:
     except (Exception, SystemExit) as problem:
         line = users_line(problem.__traceback__)
         told = " ".join(f"{type(problem).__name__}: {problem}".split())
-        raise BadInput(
-            f"{source} cannot be imported: {told}" + (f" ({line})" if line and line not in told else "")
-        ) from None
+        raise BadInput(f"{source} cannot be imported: {told}" + (f" ({line})" if line and line not in told else "")) from None
 
 
 def _of_file(path: str) -> ModuleType:
@@ -69,9 +67,7 @@ def operator_named(name: str) -> Operator:
     found = getattr(module, attribute, None)
     operators = [n for n, value in vars(module).items() if isinstance(value, Operator)]
     if found is None:
-        raise BadInput(
-            f"{source} has no {attribute!r}{closest(attribute, operators)}; its operators: {_listed(operators)}"
-        )
+        raise BadInput(f"{source} has no {attribute!r}{closest(attribute, operators)}; its operators: {_listed(operators)}")
     if not isinstance(found, Operator):
         raise BadInput(f"{name} is a {type(found).__name__} and no operator: decorate a function with @mxop.op.elementwise, or "
                        f"name one of its operators: {_listed(operators)}")  # fmt: skip

@@ -80,9 +80,7 @@ def _sparse(names: list[str]) -> str:
 
 
 #: Whose functions stand in namespaces of operators.
-_WRITTEN_BY_HAND = [
-    f"mxop.{m}" for m in ("ndarray.sampling", "ndarray.control_flow", "ndarray.updates", "symbol.control_flow")
-]
+_WRITTEN_BY_HAND = [f"mxop.{m}" for m in ("ndarray.sampling", "ndarray.control_flow", "ndarray.updates", "symbol.control_flow")]
 
 
 def _is_listed(op: Operator, package: plugins.Package | None) -> bool:

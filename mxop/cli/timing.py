@@ -95,9 +95,7 @@ def timed(ways: Mapping[str, Way], expected: Sequence[np.ndarray] | None, *, nby
     probes : dict of str to callable
         Timed in the same rounds, and not compared.
     """
-    calls = {name: ended(way.call) if wait is None else begun(way.call) for name, way in ways.items()} | dict(
-        probes or {}
-    )
+    calls = {name: ended(way.call) if wait is None else begun(way.call) for name, way in ways.items()} | dict(probes or {})
     wait = wait or (lambda: None)
     if nbytes >= JUDGED:
         calls |= copies(nbytes)
@@ -217,7 +215,5 @@ def difference(results: Sequence[np.ndarray], expected: Sequence[np.ndarray], to
         size = max(float(np.abs(want[np.isfinite(want)]).max(initial=0)), 1e-6)
         near = np.isclose(got, want, rtol=tolerance, atol=tolerance * size, equal_nan=True)
         if not near.all():
-            return (
-                f"result {k}: {got[~near][0]:.6g} where {want[~near][0]:.6g} is right, {np.mean(~near):.0%} of it wrong"
-            )
+            return f"result {k}: {got[~near][0]:.6g} where {want[~near][0]:.6g} is right, {np.mean(~near):.0%} of it wrong"
     return None

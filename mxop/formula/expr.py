@@ -344,9 +344,7 @@ def substitute(roots: Iterable[Expr], replace: dict[Expr, Expr]) -> list[Expr]:
             args = tuple([built[a.uid] for a in top.args])
             same = all(map(operator.is_, args, top.args))
             found = top if same else _simplified(top.label, args)
-            built[top.uid] = (
-                found if same or rule is None else with_rule(found, rule, *[built[a.uid] for a in operands])
-            )
+            built[top.uid] = found if same or rule is None else with_rule(found, rule, *[built[a.uid] for a in operands])
         return built[node.uid]
 
     return [rebuild(root) for root in roots]

@@ -145,9 +145,7 @@ _infix("div", "({0} / {1})", lambda g, a, b, y: (g / b, -(g * y / b)), "mx_idiv(
 _infix("neg", "(-{0})", lambda g, a, y: (-g,), "({T})(-{0})")
 _infix("square", "({0} * {0})", lambda g, a, y: (g * (const(2) * a),), "({T})({0} * {0})")
 _infix("reciprocal", "(({T})1 / {0})", lambda g, a, y: (-(g * (y * y)),), None)
-_function(
-    "abs", "fabs({0})", lambda g, a, y: (g * call("sign", a),), integer="(({T})({0} < 0 ? -{0} : {0}))", cheap=True
-)
+_function("abs", "fabs({0})", lambda g, a, y: (g * call("sign", a),), integer="(({T})({0} < 0 ? -{0} : {0}))", cheap=True)
 _function("sign", "mx_sign({0})", _zero, integer="(({T})(({0} > 0) - ({0} < 0)))", cheap=True)
 _function(
     "mod", "mx_mod({0}, {1})",

@@ -298,12 +298,7 @@ def _matches(node: Expr, skeleton: Tree, uses: Counter, inside: set[int]) -> boo
     """Return whether a formula has the skeleton's primitives, and its inner values no other readers; add them to `inside`."""
     for arg, below in zip(node.args, skeleton[1:], strict=True):
         if below is not None:
-            if (
-                arg.kind != CALL
-                or arg.label != below[0]
-                or uses[arg.uid] != 1
-                or not _matches(arg, below, uses, inside)
-            ):
+            if arg.kind != CALL or arg.label != below[0] or uses[arg.uid] != 1 or not _matches(arg, below, uses, inside):
                 return False
             inside.add(arg.uid)
     return True

@@ -42,9 +42,7 @@ class Bodied(External):
     contiguous = True
     clears = False
 
-    def __init__(
-        self, name: str, arguments: Sequence[str], given: Sequence[Node], bodies: Sequence[Graph], **options: Any
-    ):
+    def __init__(self, name: str, arguments: Sequence[str], given: Sequence[Node], bodies: Sequence[Graph], **options: Any):
         super().__init__(name, arguments=arguments, module=__name__, **options)
         self.given = list(given)
         self._take(bodies)
@@ -86,9 +84,7 @@ class Bodied(External):
         """Return :meth:`inside` for the inputs of a node; None without `specs`."""
         return None if specs is None else self.inside([specs(e) for e in node.inputs], specs.is_train)
 
-    def expanded(
-        self, node: Node, everything: bool, effects: Effects | None, specs: Specs | None
-    ) -> list[Entry] | None:
+    def expanded(self, node: Node, everything: bool, effects: Effects | None, specs: Specs | None) -> list[Entry] | None:
         """Return the entries that replace a node when graphs are expanded; see :func:`.expand.expand`."""
         inner = self.inside_of(node, specs)
         op = self.with_bodies([expand(b, everything, specs=inner)[0] for b in self.bodies])

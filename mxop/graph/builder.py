@@ -43,9 +43,7 @@ class Value(Arithmetic):
     def _operate(self, op_name: str, hint: str, inputs: list, params: dict[str, Any]) -> Any:
         types = {dtypes.UNKNOWN} if self.builder.specs is None else {self.builder.specs(v.entry)[1] for v in inputs}
         found = dtypes.promoted(*types) if len(types) == 2 and dtypes.UNKNOWN not in types else None
-        return self.builder._call(
-            op_name, inputs if found is None else [v.astype(found, False) for v in inputs], params
-        )
+        return self.builder._call(op_name, inputs if found is None else [v.astype(found, False) for v in inputs], params)
 
     def __mxop_operator__(self, name: str, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Apply an operator called by its own name instead of as a function of ``F``."""
@@ -93,9 +91,7 @@ class Value(Arithmetic):
     def __setitem__(self, key: Any, value: Any) -> None:
         """Do ``x[mask] = value`` in a compiled function; the value is one for all chosen elements, or for all rows."""
         if not (isinstance(key, Value) and key._is_mask):
-            raise OpTypeError(
-                "a compiled function assigns to arrays through one mask that it computes, x[x < 0] = value"
-            )
+            raise OpTypeError("a compiled function assigns to arrays through one mask that it computes, x[x < 0] = value")
         if key.shape != self.shape[: key.ndim]:
             raise OpTypeError(f"a mask of shape {key.shape} does not fit an array of shape {self.shape}")
         mask = key.reshape(key.shape + (1,) * (self.ndim - key.ndim))
@@ -105,9 +101,7 @@ class Value(Arithmetic):
                 raise OpTypeError(f"x[mask] = value: the value has shape {value.shape}, and how many elements the mask chooses "
                                   "follows from values; use where(mask, value, x) for a value of the shape of x")  # fmt: skip
             value = value.astype(self.dtype, copy=False).reshape((1,) * self.ndim if value.size == 1 else value.shape)
-            made = self.builder.where(
-                self.builder.broadcast_like(mask, self), self.builder.broadcast_like(value, self), self
-            )
+            made = self.builder.where(self.builder.broadcast_like(mask, self), self.builder.broadcast_like(value, self), self)
         else:
             made = self.builder.where(self.builder.broadcast_like(mask, self), value, self)
         if self.builder.changed(self, made) is not self:
@@ -277,9 +271,7 @@ class Builder:
 
         choice = PYTHON_NAMES.get(name)
         if choice is not None:
-            return by_kind(
-                choice, choice.arrays, lambda op, hint, inputs, params: self._call(op, inputs, params), Value
-            )
+            return by_kind(choice, choice.arrays, lambda op, hint, inputs, params: self._call(op, inputs, params), Value)
         op = registry.hidden(name)
         if op is None:
             raise registry.not_registered(name, f"F has no operator {name!r}")

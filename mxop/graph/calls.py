@@ -31,9 +31,7 @@ def replayed(F: Any, graph: Graph, given: Mapping[Node, Any]) -> list[Any]:
     return [values[e] for e in graph.outputs]
 
 
-def split_call(
-    op: Operator, args: Sequence[Any], kwargs: Mapping[str, Any], kind: type
-) -> tuple[list[Any], dict[str, Any]]:
+def split_call(op: Operator, args: Sequence[Any], kwargs: Mapping[str, Any], kind: type) -> tuple[list[Any], dict[str, Any]]:
     """Separate the arguments of a call into inputs and parameters.
 
     Parameters
@@ -54,9 +52,7 @@ def split_call(
     return inputs, {name: value for name, value in params.items() if value is not NULL}
 
 
-def _split(
-    op: Operator, args: Sequence[Any], kwargs: Mapping[str, Any], kind: type
-) -> tuple[list[Any], dict[str, Any]]:
+def _split(op: Operator, args: Sequence[Any], kwargs: Mapping[str, Any], kind: type) -> tuple[list[Any], dict[str, Any]]:
     if op.open_inputs:
         return bind_open(op, args, kwargs, kind, optional=True)
     if op.variadic:
@@ -109,9 +105,7 @@ def _checked(op: Operator, name: str, value: Any, kind: type) -> Any:
 
 def _no_input(op: Operator, name: str) -> OpTypeError:
     known = ", ".join(op.arguments)
-    return OpTypeError(
-        f"operator {op.name} has no input {name!r}; its inputs are: {known}{closest(name, op.arguments)}"
-    )
+    return OpTypeError(f"operator {op.name} has no input {name!r}; its inputs are: {known}{closest(name, op.arguments)}")
 
 
 def parse_with_count(op: Operator, params: dict[str, Any], n_inputs: int) -> Attrs:

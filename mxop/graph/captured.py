@@ -55,9 +55,7 @@ class Api:
         """Add a call of an operator."""
         raise NotImplementedError
 
-    def called(
-        self, name: str, bodies: Sequence[Subgraph], inputs: Sequence[Entry], params: dict[str, Any]
-    ) -> list[Any]:
+    def called(self, name: str, bodies: Sequence[Subgraph], inputs: Sequence[Entry], params: dict[str, Any]) -> list[Any]:
         """Return the outputs of a call of a control flow operator."""
         params = {"num_args": len(inputs) + len(bodies), **params}
         strings = {k: str(list(v)) if isinstance(v, (list, tuple)) else str(v) for k, v in params.items()}
@@ -84,8 +82,7 @@ class Subgraph:
         self.api, self.scope = api, api.begin(name)
         self.parameters = list(parameters)
         self.variables = [
-            api.variable(self.scope, f"{node.name}-{k}", (node, k), i < n_data)
-            for i, (node, k) in enumerate(self.parameters)
+            api.variable(self.scope, f"{node.name}-{k}", (node, k), i < n_data) for i, (node, k) in enumerate(self.parameters)
         ]
         _given.update(self.variables)
 

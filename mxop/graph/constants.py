@@ -101,11 +101,7 @@ def size_of(shape: tuple[int, ...]) -> int:
 
 def literal(value: np.ndarray, name: str, source: Any = None, order: int = 0) -> Node:
     """Return a node for an array: zeros, ones, full, or a constant."""
-    if (
-        value.ndim
-        and _uniform(value)
-        and _in_type(float(value.reshape(-1)[0]), dtypes.code_of(value.dtype)) is not None
-    ):
+    if value.ndim and _uniform(value) and _in_type(float(value.reshape(-1)[0]), dtypes.code_of(value.dtype)) is not None:
         return filled(value.reshape(-1)[0], value.shape, name, source, order)
     little = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
     data = base64.b64encode(little.tobytes()).decode()

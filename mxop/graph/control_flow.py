@@ -70,9 +70,7 @@ def _while_loop(
     return Roles([cond_input_locs, at], num_out_data, (), [at[k] for k in func_var_locs], max_iterations)
 
 
-def _cond(
-    *data, num_args: int, num_outputs: int, cond_input_locs: Shape, then_input_locs: Shape, else_input_locs: Shape
-):
+def _cond(*data, num_args: int, num_outputs: int, cond_input_locs: Shape, then_input_locs: Shape, else_input_locs: Shape):
     """Run one of two bodies; see ``mx.sym.contrib.cond``."""
     return Roles([cond_input_locs, then_input_locs, else_input_locs], num_outputs, steps=1)
 
@@ -140,10 +138,7 @@ class ControlFlow(Bodied):
     def _columns(self, F: Builder, inputs: list[Value]) -> list[Value]:
         """Return the inputs; data that are vectors are reshaped to columns."""
         data = self.roles.data if F.specs else ()
-        return [
-            F.expand_dims(v, axis=1) if k in data and is_vector(F.specs(v.entry)[0]) else v
-            for k, v in enumerate(inputs)
-        ]
+        return [F.expand_dims(v, axis=1) if k in data and is_vector(F.specs(v.entry)[0]) else v for k, v in enumerate(inputs)]
 
     def _check(self, asked: Sequence[Pure], bodies: Sequence[Pure]) -> None:
         """Raise unless the bodies have as many outputs as the parameters declare."""
@@ -191,9 +186,7 @@ class ControlFlow(Bodied):
         found = [(s and slice_of(s), t) if k in self.roles.data else (s, t) for k, (s, t) in enumerate(specs)]
         return Specs({v: found[k] for v, k in self._inside}, is_train)
 
-    def expanded(
-        self, node: Node, everything: bool, effects: Effects | None, specs: Specs | None
-    ) -> list[Entry] | None:
+    def expanded(self, node: Node, everything: bool, effects: Effects | None, specs: Specs | None) -> list[Entry] | None:
         """Return the outputs of a call's loops, and assign its auxiliary states."""
         inner = self.inside_of(node, specs)
         bodies = [pure(b, v, at, inner) for b, v, at in zip(self.bodies, self.inner, self.roles.at, strict=True)]

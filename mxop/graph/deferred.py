@@ -22,9 +22,7 @@ from .states import Effects
 NAME = "_deferred_gradient"
 
 
-def derivatives(
-    who: str, outputs: Sequence[Entry], weights: Sequence[Entry] | None, wanted: Sequence[Entry]
-) -> list[Entry]:
+def derivatives(who: str, outputs: Sequence[Entry], weights: Sequence[Entry] | None, wanted: Sequence[Entry]) -> list[Entry]:
     """Return derivatives of outputs, weighted or summed, with respect to the `wanted` entries; zeros if independent.
 
     Raises
@@ -73,9 +71,7 @@ class Deferred(Bodied):
         super().__init__(NAME, [f"arg{k}" for k in range(len(given))], given, bodies, doc=named.doc)
         self._spec = named.spec
 
-    def implied(
-        self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
-    ) -> NoReturn:
+    def implied(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> NoReturn:
         raise UnknownShapeError("the derivative of a derivative that needs shapes needs them, too")
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
@@ -90,9 +86,7 @@ class Deferred(Bodied):
     def inside(self, specs: Sequence[tuple], is_train: bool | None = None) -> Specs:
         return Specs(dict(zip(self.given, specs, strict=True)), is_train)
 
-    def expanded(
-        self, node: Node, everything: bool, effects: Effects | None, specs: Specs | None
-    ) -> list[Entry] | None:
+    def expanded(self, node: Node, everything: bool, effects: Effects | None, specs: Specs | None) -> list[Entry] | None:
         """Return the gradients if shapes are known, else None."""
         if specs is None:
             return None

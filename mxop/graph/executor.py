@@ -378,10 +378,7 @@ class Executor:
                                    f"not given; pass partial_shaping=True if that is meant")  # fmt: skip
             args.append(_resized(array, shape, allow_up_sizing, name))
             grads.append(None if grad is None else _resized(grad, shape, allow_up_sizing, name))
-        aux = [
-            _resized(a, s, allow_up_sizing, n)
-            for n, s, a in zip(self.aux_dict, aux_shapes, self.aux_arrays, strict=True)
-        ]
+        aux = [_resized(a, s, allow_up_sizing, n) for n, s, a in zip(self.aux_dict, aux_shapes, self.aux_arrays, strict=True)]
         found = Executor(self._symbol, self._ctx, args, grads, self._reqs, aux, self._passes, self._outputs)
         if self._monitor is not None:
             found.set_monitor_callback(self._monitor.callback, self._monitor.monitor_all)

@@ -230,9 +230,7 @@ class Explanation:
             return ""
         text = f"Measured: {time_text(self.measured)} (medians of {self.runs} runs); the slowest is step {self.slowest.step}\n"
         if self.lasting:
-            text += (
-                f"These ran, too; states that they keep outside of arrays are not restored: {', '.join(self.lasting)}\n"
-            )
+            text += f"These ran, too; states that they keep outside of arrays are not restored: {', '.join(self.lasting)}\n"
         return text
 
     def _repr_html_(self) -> str:
@@ -301,9 +299,7 @@ def _buffers(plan: Plan, rows: list[Row]) -> list[Buffer]:
             nbytes = size_of(known.shape(entry)) * dtypes.SIZES[known.dtype(entry)]
             tenants.setdefault(home.buffer, []).append(Tenant(value_name(entry), row.step, last[entry], nbytes))
     return [
-        Buffer(
-            i, dtypes.NAMES[code], size * dtypes.SIZES[code], tuple(sorted(tenants.get(i, ()), key=lambda t: t.first))
-        )
+        Buffer(i, dtypes.NAMES[code], size * dtypes.SIZES[code], tuple(sorted(tenants.get(i, ()), key=lambda t: t.first)))
         for i, (code, size) in enumerate(plan.buffers)
     ]
 

@@ -32,9 +32,7 @@ class Computation:
         The variables that keep their values between calls.
     """
 
-    def __init__(
-        self, outputs: Any, placeholders: Sequence[Any], state: Mapping[str, Any] | None, ctx: Any, passes: Any
-    ):
+    def __init__(self, outputs: Any, placeholders: Sequence[Any], state: Mapping[str, Any] | None, ctx: Any, passes: Any):
         self._many = isinstance(outputs, (list, tuple))
         if not outputs if self._many else outputs is None:
             raise OpTypeError(f"computation: outputs={outputs!r}; expected a Symbol or a list of them")
@@ -71,9 +69,7 @@ class Computation:
                 raise OpValueError(f"computation: {node.name!r} is assigned, so its value belongs in state=")
         for name in self.state:
             if name not in by_name:
-                raise OpValueError(
-                    f"computation: state has {name!r}, which no output depends on{closest(name, by_name)}"
-                )
+                raise OpValueError(f"computation: state has {name!r}, which no output depends on{closest(name, by_name)}")
 
     def __call__(self, *values: Any) -> Any:
         """Return the outputs as new arrays.
@@ -85,9 +81,7 @@ class Computation:
         """
         names = [p.name for p in self._placeholders]
         if len(values) != len(names):
-            raise OpTypeError(
-                f"this computation takes {len(names)} values ({', '.join(names)}); {len(values)} are given"
-            )
+            raise OpTypeError(f"this computation takes {len(names)} values ({', '.join(names)}); {len(values)} are given")
         arrays = {p.name: _array(value, self._ctx, declared_type(p)) for p, value in zip(self._placeholders, values)}
         key = tuple([(a.shape, a.dtype_code) for a in arrays.values()])
         executor = self._bound.get(key)
@@ -189,9 +183,7 @@ def deriv(y: Any, x: Any, error: Any = None) -> Any:
 def _weights(y: Any, error: Any) -> Sequence[Entry]:
     """Return the weights of each output, with its shape inferred from the output."""
     if len(symbols.entries_of(y)) != len(symbols.entries_of(error)):
-        raise OpTypeError(
-            f"deriv: error has {len(symbols.entries_of(error))} outputs; y has {len(symbols.entries_of(y))}"
-        )
+        raise OpTypeError(f"deriv: error has {len(symbols.entries_of(error))} outputs; y has {len(symbols.entries_of(y))}")
     F = symbols.namespace()
     return [F.elemwise_mul(F.ones_like(a), b)._entries[0] for a, b in zip(y, error, strict=True)]
 

@@ -43,8 +43,7 @@ def operators_of(node: Node) -> str:
 def profiled(nodes: list[Node], n_copies: int) -> list[tuple[str, dict[str, Any] | None]]:
     """Return operator, node and formula of each call of a schedule, for the profiler."""
     found: list[tuple[str, dict[str, Any] | None]] = [
-        (_shortened(operators_of(n)), {"node": members_of(n)[-1].name, "formula": "; ".join(formula_of(n))})
-        for n in nodes
+        (_shortened(operators_of(n)), {"node": members_of(n)[-1].name, "formula": "; ".join(formula_of(n))}) for n in nodes
     ]
     return found + [("_copy", None)] * n_copies
 

@@ -38,9 +38,7 @@ def added(
     return last, stacked[:n_stacked], sums, steps
 
 
-def _grad(
-    op: Loop, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
-) -> list[Any]:
+def _grad(op: Loop, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> list[Any]:
     """Return the gradients of a loop's inputs where they are needed, else None."""
     c, known = op.counts, specs_of(F, inputs)
     specs = None if known is None else op.inside(known)
@@ -62,9 +60,7 @@ def _grad(
     operands = same.values()
     stacks = {e: source[v][0] for e in operands if (v := saved.get(e, e)[0]) in source and source[v][1]}
     stacked = list(dict.fromkeys([*of_data.values(), *(e for e in operands if e not in stacks)]))
-    body, _ = expand(
-        exchanged(Graph([*states, *stacked, *(rest[i] for i in sums)]), saved), everything=False, specs=specs
-    )
+    body, _ = expand(exchanged(Graph([*states, *stacked, *(rest[i] for i in sums)]), saved), everything=False, specs=specs)
     read = [v for v in body.variables if v in source]
     data, free = ([(v, source[v][0]) for v in read if source[v][1] == sliced] for sliced in (True, False))
     if not data and op.steps is None:
@@ -106,9 +102,7 @@ def _same(specs: Specs | None, same: dict[Node, Entry]) -> None:
         specs.same.update(same)
 
 
-def _one_step(
-    op: Loop, live: Sequence[int], handed_on: Sequence[int], needed: Sequence[bool], specs: Specs | None
-) -> tuple:
+def _one_step(op: Loop, live: Sequence[int], handed_on: Sequence[int], needed: Sequence[bool], specs: Specs | None) -> tuple:
     """Differentiate one step.
 
     Returns

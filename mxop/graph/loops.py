@@ -145,9 +145,7 @@ class Loop(Bodied):
                 try:
                     both = solver.join(old, new)
                 except infer.Conflict:
-                    text = (_DIFFER if self.otherwise else _CHANGED).format(
-                        before.name, solver.show(old), solver.show(new)
-                    )
+                    text = (_DIFFER if self.otherwise else _CHANGED).format(before.name, solver.show(old), solver.show(new))
                     raise solver.error(f"operator {self.name}: {text}; expected the same") from None
                 solver.set((before, 0), both)
                 solver.set(after, both)

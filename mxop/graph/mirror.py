@@ -41,9 +41,7 @@ def mirror(graph: Graph, n_forward: int, known: Known, forced_only: bool = False
     backward = [node for node in graph.nodes if node not in is_forward]
     states = states_of(graph)
     calls = [n for n in forward if n.op is not None]
-    again = {
-        n for n in calls if n.inputs and is_pure(n) and n.op.repeatable and not any(s in states for s, _ in n.inputs)
-    }
+    again = {n for n in calls if n.inputs and is_pure(n) and n.op.repeatable and not any(s in states for s, _ in n.inputs)}
     if forced_only:
         again = _forced(forward, again, known)
     else:
@@ -98,9 +96,7 @@ class _Segments:
             grows[place[entry[0]]] += self._size(entry)
             grows[last] -= self._size(entry)
         self.alive = list(accumulate(grows))[:-1]  # bytes alive after each call
-        self.kept = list(
-            accumulate(sum(self._size((n, k)) for k in range(n.n_outputs) if (n, k) in read) for n in calls)
-        )
+        self.kept = list(accumulate(sum(self._size((n, k)) for k in range(n.n_outputs) if (n, k) in read) for n in calls))
 
     def _size(self, entry: Entry) -> int:
         size = dtypes.SIZES[self.known.dtype(entry)]

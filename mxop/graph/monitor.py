@@ -67,17 +67,13 @@ class Monitor:
             forward, backward = phases_of(graph, n)
             gradients = executor._gradient_results(graph.outputs[n:]) if graph.outputs[n:] else []
             self._ready[key] = (
-                self._steps(
-                    forward, executor._output_results(graph.outputs[: lowered.n_outputs]), known, executor._device
-                ),
+                self._steps(forward, executor._output_results(graph.outputs[: lowered.n_outputs]), known, executor._device),
                 self._steps(backward, gradients, known, executor._device),
                 lowered.calls,
             )
         return self._ready[key]
 
-    def _steps(
-        self, nodes: list[Node], results: list[Result], known: Known, device: Any
-    ) -> list[tuple[Node | None, Any]]:
+    def _steps(self, nodes: list[Node], results: list[Result], known: Known, device: Any) -> list[tuple[Node | None, Any]]:
         steps: list[tuple[Node | None, Any]] = []
         for node in nodes:
             if node.op is None:
@@ -155,9 +151,7 @@ class Monitor:
                         self.callback(own[0].name, self._arrays[entry])
                     self.callback(f"{node.name}_{name}", self._arrays[entry])
         op: Any = node.op
-        states = {
-            k for _, k in op.written_inputs(node.attrs, len(node.inputs))
-        }  # MXNet does not name new values of states
+        states = {k for _, k in op.written_inputs(node.attrs, len(node.inputs))}  # MXNet does not name new values of states
         for k, (name, entry) in enumerate(zip(node.output_names(), outputs, strict=True)):
             if entry in self._arrays and k not in states:
                 self.callback(name, self._arrays[entry])

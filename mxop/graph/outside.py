@@ -150,9 +150,7 @@ class _Walk:
             self.found += value.shape, value.dtype_code
         elif isinstance(value, np.ndarray):
             if value.nbytes > _MOST or value.dtype.hasobject:
-                raise OpTypeError(
-                    f"the function reads a NumPy array of shape {value.shape} from outside; make it an argument"
-                )
+                raise OpTypeError(f"the function reads a NumPy array of shape {value.shape} from outside; make it an argument")
             self.found += value.shape, value.dtype.str, value.tobytes()
         elif isinstance(value, (tuple, list, set, frozenset)):
             self.found += kind, len(value)

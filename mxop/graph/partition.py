@@ -142,9 +142,7 @@ def _check_cycle(name: str, graph: Graph, groups: list[list[Node]]) -> None:
         )
 
 
-def _partitioned(
-    backend: Backend, name: str, graph: Graph, groups: list[Sequence[Node]], options: dict[str, Any]
-) -> Graph:
+def _partitioned(backend: Backend, name: str, graph: Graph, groups: list[Sequence[Node]], options: dict[str, Any]) -> Graph:
     member = {node: i for i, group in enumerate(groups) for node in group}
     read_outside: dict[Entry, None] = {}
     for node in graph.nodes:

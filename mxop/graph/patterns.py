@@ -449,9 +449,7 @@ def planned(on: bool):
 REFUSED = (MXNetError, NotImplementedError, *translated.KINDS)
 
 
-def make_plan(
-    owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int
-) -> Found | None:
+def make_plan(owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int) -> Found | None:
     """Return the plan of a composite, a :class:`CompiledFunction` or a :class:`Derivative`; None if none can be made.
 
     `gpu` is the number of the GPU that holds the arrays, or -1.  The last inputs of the plan, scalar parameters, come with it.
@@ -612,9 +610,7 @@ def _pattern_of_call(
     n_visible = total if op.writes else op.num_visible_outputs(attrs, len(specs))
     graph = Graph([(node, k) for k in read])
     draws = not specs and not attrs.get("ctx")
-    return Pattern(
-        graph, variables, specs, wanted, is_train, lambda: (op.name, names), n_visible, positions, draws, gpu, trace
-    )
+    return Pattern(graph, variables, specs, wanted, is_train, lambda: (op.name, names), n_visible, positions, draws, gpu, trace)
 
 
 def _read_outputs(op: Operator, attrs: Attrs, n_inputs: int, total: int) -> list[int]:

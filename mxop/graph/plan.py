@@ -211,9 +211,7 @@ def size_of(shape: tuple[int | None, ...]) -> int:
     return size
 
 
-def make_layout(
-    phases: Sequence[Phase], known: Known, sizes: Known, strided: Container[Node], share: bool = True
-) -> Layout:
+def make_layout(phases: Sequence[Phase], known: Known, sizes: Known, strided: Container[Node], share: bool = True) -> Layout:
     """Return the layout for all sizes with the same guards as `known`.
 
     Phases run in the given order; the last one may run several times.
@@ -237,9 +235,7 @@ def make_layout(
     _deliver(layout, made_in)
     if share:
         _propagate_places(layout, made_in, known)
-        layout.phases = [
-            Phase(_early(layout, p, made_in, sizes), phase.results) for p, phase in enumerate(layout.phases)
-        ]
+        layout.phases = [Phase(_early(layout, p, made_in, sizes), phase.results) for p, phase in enumerate(layout.phases)]
         _assign_in_place(layout)
     layout.last = _last_uses(layout, made_in)
     if not share:

@@ -28,9 +28,7 @@ def _unmentioned(roots: tuple[Expr, ...], n_inputs: int) -> tuple[int, ...]:
     return tuple(i for i in range(n_inputs) if i not in used)
 
 
-def rule_reads(
-    op: Operator, attrs: Attrs, n_inputs: int, n_outputs: int, given: tuple | None
-) -> RuleReads | str | None:
+def rule_reads(op: Operator, attrs: Attrs, n_inputs: int, n_outputs: int, given: tuple | None) -> RuleReads | str | None:
     """Return the inputs and outputs of a call whose elements the gradient rule reads; None if it cannot be determined.
 
     The rule is applied to variables, and the nodes that it adds are analysed.  `given` are shapes and types of inputs and

@@ -69,8 +69,7 @@ class Recipe:
         first = list(accumulate([len(phase.results) for phase in layout.phases], initial=0))
         self._results = dict(enumerate(first))  # the index of each phase's first result
         self.steps = [
-            [self._step(n) for n in phase.nodes if n.op is not None and (n, 0) not in layout.alias]
-            for phase in layout.phases
+            [self._step(n) for n in phase.nodes if n.op is not None and (n, 0) not in layout.alias] for phase in layout.phases
         ]
         self.copies = [
             [
@@ -226,9 +225,7 @@ def _assigned(inputs: list[Any], outputs: list[Any], reqs: list[int]) -> Any:
     return copies[0] if len(copies) == 1 else core.Sequence(copies)
 
 
-def _row_kernel(
-    op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int], numbers: dict[str, float] | None
-) -> Any:
+def _row_kernel(op: Strip, inputs: list[Any], outputs: list[Any], reqs: list[int], numbers: dict[str, float] | None) -> Any:
     """Return the prepared call of a row kernel; results that it cannot write in place are copied afterwards."""
     device = outputs[0]._device
 

@@ -114,11 +114,7 @@ def _cheap_values(
     states = states_of(graph)
     found: dict[Entry, tuple[set[Entry], int]] = {}
     for node in graph.nodes:
-        if (
-            node not in region
-            or any(n in states for n, _ in node.inputs)
-            or not (node in repeats or _cheap(node, known))
-        ):
+        if node not in region or any(n in states for n, _ in node.inputs) or not (node in repeats or _cheap(node, known)):
             continue
         large = {e for e in elements_read(node) if not _is_small(e, node, known)}
         if any(e[0] in region and e not in found for e in large):
@@ -126,8 +122,7 @@ def _cheap_values(
         roots = (input_(0),) if node in repeats else node.op.formula(node.attrs, len(node.inputs)).roots  # type: ignore[union-attr]
         for k, root in enumerate(roots):
             parts = [
-                found.get(e, ({e}, 0))
-                for e in {node.inputs[n.label] for n in leaves((root,)) if n.kind == "input"} & large
+                found.get(e, ({e}, 0)) for e in {node.inputs[n.label] for n in leaves((root,)) if n.kind == "input"} & large
             ]
             arrays, cost = {e for made, _ in parts for e in made}, calls_of((root,)) + sum(cost for _, cost in parts)
             if len(arrays) <= 1 and cost <= MAX_CHEAP:

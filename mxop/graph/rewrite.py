@@ -133,9 +133,7 @@ def adopt(entries: Iterable[Entry], node: Node, known: Known) -> list[Entry]:
         if new in known:
             continue
         if new.op is None:
-            raise OpValueError(
-                f"it put {describe(new)} in the place of {describe(node)}, but the graph has no such variable"
-            )
+            raise OpValueError(f"it put {describe(new)} in the place of {describe(node)}, but the graph has no such variable")
         inputs = tuple((copies.get(n, n), k) for n, k in new.inputs)
         name = node.name if new is entries[0][0] else f"{node.name}_{new.name}"
         control = tuple([copies.get(n, n) for n in new.control])

@@ -120,9 +120,7 @@ class Row:
             "step", "phase", "kind", "operator", "members", "formula", "nbytes", "seconds", "measured", "ratio", "made_at",
             "source", "steps",
         )  # fmt: skip
-        values = {
-            side: [vars(v) | {"shape": list(v.shape)} for v in getattr(self, side)] for side in ("inputs", "outputs")
-        }
+        values = {side: [vars(v) | {"shape": list(v.shape)} for v in getattr(self, side)] for side in ("inputs", "outputs")}
         return {name: getattr(self, name) for name in names} | values
 
 

@@ -221,9 +221,7 @@ def _unbroadcast(node: Node, known: Known, turn: Turn) -> Step | None:
     return _columns(node, known, turn, n, (input_(0),)) if kept[n:] == space[n:] else None
 
 
-def _columns(
-    node: Node, known: Known, turn: Turn, n: int, roots: tuple[Expr, ...], divided: bool = False
-) -> Step | None:
+def _columns(node: Node, known: Known, turn: Turn, n: int, roots: tuple[Expr, ...], divided: bool = False) -> Step | None:
     """Return a sum or mean over the first `n` dimensions; None if rows are too few, too short or too long."""
     space = known.shape(node.inputs[0])
     final = input_(0) / leaf_of(prod(space[:n])) if divided else None

@@ -94,9 +94,7 @@ def build(
     for k, (calls, steps) in enumerate(zip(made, recipe.steps, strict=True)):
         made_for = [step.node for step in steps]
         described = partial(_described, made_for, named, len(calls) - len(steps))
-        schedules.append(
-            core.Schedule(core.finishing(calls), partial(_explained, made_for, named), described, _NAMES[k])
-        )
+        schedules.append(core.Schedule(core.finishing(calls), partial(_explained, made_for, named), described, _NAMES[k]))
     return schedules, partial(plan_of, recipe.layout, sharing, phases, known, bound, named)
 
 

@@ -209,9 +209,7 @@ class Writer:
     def _columns(self, node: Node, step: Step) -> None:
         """Add up all rows."""
         space = self._aligned(step.space)
-        self.stages.append(
-            (self._over_leaves(step), [self._local(space, self.code), ("result", (node, 0))], "columns", space)
-        )
+        self.stages.append((self._over_leaves(step), [self._local(space, self.code), ("result", (node, 0))], "columns", space))
 
     def _over_leaves(self, step: Step) -> list[Expr]:
         """Return a step's formulas over leaves."""

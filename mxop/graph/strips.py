@@ -104,9 +104,7 @@ def _with_columns(graph: Graph, units: list[list[Node]], steps: Steps, kind: dic
     return units
 
 
-def _with_siblings(
-    graph: Graph, units: list[list[Node]], steps: Steps, kind: dict[Node, Any]
-) -> list[tuple[Node, ...]]:
+def _with_siblings(graph: Graph, units: list[list[Node]], steps: Steps, kind: dict[Node, Any]) -> list[tuple[Node, ...]]:
     """Add reductions that are in no region to those, or to regions, that read the same array."""
     members = {node: unit for unit in units for node in unit}
     joined = set(members)
@@ -161,9 +159,7 @@ def _kinds(graph: Graph, steps: Steps, known: Known, phase: Phase, turn: Turn) -
         if step is None:
             continue
         code = known.dtype((node, 0))
-        rows = next(
-            (r for r in ([step.rows] if step.combine else found) if _fits_rows(r, step, code, known.on_cpu)), None
-        )
+        rows = next((r for r in ([step.rows] if step.combine else found) if _fits_rows(r, step, code, known.on_cpu)), None)
         if rows is None or (len(turn.order) not in (0, len(step.space)) and prod(step.space) != prod(rows)):
             continue  # shapes of other ranks are not permuted: only one value for each row is possible
         mine = (rows, code, phase(node))

@@ -101,9 +101,7 @@ class Structure:
             return use_pattern(self, None, specs, wanted, is_train, gpu, self.completed)  # type: ignore[return-value]
         return self.completed(self.pattern(specs, wanted, is_train, gpu), {})
 
-    def pattern(
-        self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int, trace: Trace | None = None
-    ) -> Pattern:
+    def pattern(self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int, trace: Trace | None = None) -> Pattern:
         """Return the pattern of the graph; if sizes are symbolic, numbers replace the names of its nodes."""
         if trace is not None:
             graph, variables = self._numbered

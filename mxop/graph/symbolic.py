@@ -17,9 +17,7 @@ def has_numbers(attrs: Attrs) -> bool:
     return SymbolicNumber in map(type, attrs.values_)
 
 
-def numbers_as_inputs(
-    op: Operator, inputs: list[Entry], attrs: Attrs, specs: Any
-) -> tuple[Operator, list[Entry], Attrs]:
+def numbers_as_inputs(op: Operator, inputs: list[Entry], attrs: Attrs, specs: Any) -> tuple[Operator, list[Entry], Attrs]:
     """Return a call whose symbolic parameters are inputs, as far as its operator allows.
 
     Composites keep them, since their functions can use them; kernels do until they are completed.  `specs` are those of the

@@ -81,9 +81,7 @@ class _Traced(Builder):
     def changed(self, value: Value, new: Value) -> Value:
         """Give a value that the function made a new entry, under all its names, as arrays are changed in place."""
         node = value.entry[0]
-        alone = (
-            node.op is not None and value.entry not in self._views and (not self._scopes or node in self._scopes[-1])
-        )
+        alone = node.op is not None and value.entry not in self._views and (not self._scopes or node in self._scopes[-1])
         if not alone or self.specs(value.entry) != self.specs(new.entry):  # type: ignore[misc]
             raise OpTypeError("a compiled function changes an argument, or a part of an array, in place")
         value.entry = new.entry
@@ -157,9 +155,7 @@ class CompiledFunction:
     def _name(self) -> str:
         return getattr(self._function, "__qualname__", repr(self._function))
 
-    def pattern(
-        self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int, trace: Trace | None = None
-    ) -> Pattern:
+    def pattern(self, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int, trace: Trace | None = None) -> Pattern:
         """Return the pattern for inputs of given shapes and types."""
         try:
             return self._traced(_calling.function or self._function, specs, wanted, is_train, gpu, trace)
@@ -193,9 +189,7 @@ class CompiledFunction:
             raise OpTypeError(f"{self._name} returned {found!r}; expected what operators return")
         entries: list[Entry] = [v.entry for v in values]
         names = [f"argument {i}" for i in range(len(specs))]
-        made = Pattern(
-            Graph(entries), variables, specs, wanted, is_train, lambda: (self._name, names), gpu=gpu, trace=trace
-        )
+        made = Pattern(Graph(entries), variables, specs, wanted, is_train, lambda: (self._name, names), gpu=gpu, trace=trace)
         made.form = form
         return made
 

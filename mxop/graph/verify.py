@@ -65,9 +65,7 @@ def _check_call(node: Node, blame: str) -> None:
         raise MXNetError(f"{blame}{node.name!r} calls {node.op!r}, which is no operator")
     for source, k in node.inputs:
         if not 0 <= k < source.n_outputs:
-            raise MXNetError(
-                f"{blame}{describe(node)} reads output {k} of {describe(source)}; it has {source.n_outputs}"
-            )
+            raise MXNetError(f"{blame}{describe(node)} reads output {k} of {describe(source)}; it has {source.n_outputs}")
     try:
         node.op.check_arity(node.attrs, len(node.inputs))
     except MXNetError as problem:
@@ -90,9 +88,7 @@ def _check_known(node: Node, known: Known, blame: str) -> None:
     for k, (shape, code) in enumerate(zip(*found, strict=True)):
         have = known.shape((node, k)), known.dtype((node, k))
         if infer.known(shape) and (tuple(shape), code) != have:
-            raise MXNetError(
-                f"{blame}output {k} of {describe(node)} is said to be {have}; its inputs give {(shape, code)}"
-            )
+            raise MXNetError(f"{blame}output {k} of {describe(node)} is said to be {have}; its inputs give {(shape, code)}")
 
 
 def verify_arguments(before: Graph, graph: Graph, after: str) -> None:
@@ -109,9 +105,7 @@ def verify_kept(before: Graph, graph: Graph, known: Known, after: str) -> None:
     for i, (new, old) in enumerate(zip(graph.outputs, before.outputs, strict=True)):
         if known.conflict(new, old):
             have, want = (known.shape(new), known.dtype(new)), (known.shape(old), known.dtype(old))
-            raise MXNetError(
-                f"{blame}output {i}, {describe(new[0])}, has shape and type {have}; before they were {want}"
-            )
+            raise MXNetError(f"{blame}output {i}, {describe(new[0])}, has shape and type {have}; before they were {want}")
 
 
 Snapshot = list[tuple[Node, tuple[Any, ...]]]

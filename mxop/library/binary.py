@@ -99,9 +99,7 @@ def _elf(label: str, head: bytes, size: int) -> Binary:
         (table,) = struct.unpack_from(order + "I", head, 28)
         width, count = struct.unpack_from(order + "HH", head, 42)
     if kind != _SHARED_ELF:
-        what = {1: "an object file: link it (-shared -fPIC)", 2: "a program", 4: "a core dump"}.get(
-            kind, "something else"
-        )
+        what = {1: "an object file: link it (-shared -fPIC)", 2: "a program", 4: "a core dump"}.get(kind, "something else")
         raise MXNetError(f"{label} is not a shared library but {what}")
     if count == 0 or width < (56 if wide else 32):
         raise MXNetError(f"{label} is damaged: it lists nothing to load")

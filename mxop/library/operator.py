@@ -157,9 +157,7 @@ class LibraryOperator(External):
             self._backward = LibraryBackward(self)
         return self._backward
 
-    def grad(
-        self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
-    ) -> list | None:
+    def grad(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> list | None:
         name = self.gradient_name
         if name is None:
             if self.native.has_backward:
@@ -201,9 +199,7 @@ class LibraryBackward(ExternalBackward):
         """The operator that it is the gradient of; executors ask for it."""
         return self.lower
 
-    def grad(
-        self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
-    ) -> list | None:
+    def grad(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> list | None:
         of = self.lower
         raise MXNetError(
             f"operator {of.name} of library {of.native.library} can be differentiated once: its backward is compiled "  # type: ignore[attr-defined]

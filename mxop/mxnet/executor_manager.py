@@ -43,9 +43,7 @@ def _check_arguments(symbol: Any) -> None:
     for what, names in (("argument", symbol.list_arguments()), ("auxiliary state", symbol.list_auxiliary_states())):
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
-            raise OpValueError(
-                f"there is more than one {what} {twice[0]!r}; give the layers names of their own: {names}"
-            )
+            raise OpValueError(f"there is more than one {what} {twice[0]!r}; give the layers names of their own: {names}")
 
 
 def _load_general(data: Sequence, targets: Sequence) -> None:

@@ -418,9 +418,7 @@ class Load:
     def __call__(self, name: str, arr: NDArray) -> None:
         if name in self.param:
             if arr.shape != self.param[name].shape:
-                raise AssertedError(
-                    f"Load: {name!r} has shape {arr.shape}, and {self.param[name].shape} where it is from"
-                )
+                raise AssertedError(f"Load: {name!r} has shape {arr.shape}, and {self.param[name].shape} where it is from")
             arr[:] = self.param[name]
         elif self.default_init is None:
             raise AssertedError(f"Load: {name!r} is not among what was loaded, and there is no default_init")

@@ -29,9 +29,7 @@ class LRScheduler:
         Whether the warm-up rises to `base_lr`, or stays where it begins.
     """
 
-    def __init__(
-        self, base_lr: float = 0.01, warmup_steps: int = 0, warmup_begin_lr: float = 0, warmup_mode: str = "linear"
-    ):
+    def __init__(self, base_lr: float = 0.01, warmup_steps: int = 0, warmup_begin_lr: float = 0, warmup_mode: str = "linear"):
         if not isinstance(warmup_steps, int) or warmup_steps < 0:
             raise OpValueError(f"lr_scheduler: warmup_steps={shown(warmup_steps)} is not a number of updates")
         if warmup_begin_lr > base_lr:

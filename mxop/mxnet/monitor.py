@@ -90,9 +90,7 @@ class Monitor:
     def _text(name: str, value: Any) -> str:
         values = [value] if isinstance(value, NDArray) else value
         if not isinstance(values, list) or not all(isinstance(v, NDArray) for v in values):
-            raise OpTypeError(
-                f"Monitor: stat_func gave {shown(value)} for {name!r}; expected an NDArray or a list of them"
-            )
+            raise OpTypeError(f"Monitor: stat_func gave {shown(value)} for {name!r}; expected an NDArray or a list of them")
         return "".join(f"{v.asscalar() if v.shape == (1,) else v.asnumpy()!s}\t" for v in values)
 
     def toc_print(self) -> None:

@@ -137,9 +137,7 @@ class MXRecordIO:
                 data = self._file.read(length)
                 self._file.read(-length % 4)
                 return which, data
-        raise OpValueError(
-            f"{type(self).__name__}: {self.uri!r} has no record before byte {self._file.tell()}; is it whole?"
-        )
+        raise OpValueError(f"{type(self).__name__}: {self.uri!r} has no record before byte {self._file.tell()}; is it whole?")
 
 
 class MXIndexedRecordIO(MXRecordIO):
@@ -245,9 +243,7 @@ def unpack(s: bytes) -> tuple[IRHeader, bytes]:
     if not header.flag:
         return header, rest
     if len(rest) < 4 * header.flag:
-        raise OpValueError(
-            f"recordio.unpack: the header says {header.flag} labels, for which there are {len(rest)} bytes"
-        )
+        raise OpValueError(f"recordio.unpack: the header says {header.flag} labels, for which there are {len(rest)} bytes")
     return header._replace(label=np.frombuffer(rest, "<f4", header.flag)), rest[4 * header.flag :]
 
 
@@ -265,9 +261,7 @@ def pack_img(header: tuple, img: np.ndarray, quality: int = 95, img_fmt: str = "
     jpeg = img_fmt.lower() in (".jpg", ".jpeg")
     if not jpeg and img_fmt.lower() != ".png":
         raise OpValueError(f"recordio.pack_img: img_fmt={shown(img_fmt)} is none of .jpg, .jpeg, .png")
-    done, data = cv2.imencode(
-        img_fmt, img, [cv2.IMWRITE_JPEG_QUALITY if jpeg else cv2.IMWRITE_PNG_COMPRESSION, quality]
-    )
+    done, data = cv2.imencode(img_fmt, img, [cv2.IMWRITE_JPEG_QUALITY if jpeg else cv2.IMWRITE_PNG_COMPRESSION, quality])
     if not done:
         raise MXNetError("recordio.pack_img: OpenCV could not pack the image")
     return pack(header, data.tobytes())
@@ -279,13 +273,9 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[IRHeader, np.ndarray]:
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), iscolor)
     except cv2.error as problem:
-        raise OpValueError(
-            f"recordio.unpack_img: OpenCV cannot read the image of record {header.id}: {problem}"
-        ) from None
+        raise OpValueError(f"recordio.unpack_img: OpenCV cannot read the image of record {header.id}: {problem}") from None
     if image is None:
-        raise OpValueError(
-            f"recordio.unpack_img: the {len(data)} bytes of record {header.id} are no image that OpenCV knows"
-        )
+        raise OpValueError(f"recordio.unpack_img: the {len(data)} bytes of record {header.id} are no image that OpenCV knows")
     return header, image
 
 

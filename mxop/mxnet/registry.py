@@ -94,9 +94,7 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
             raise OpTypeError(f"create: {nickname}={shown(what)} is neither a name nor a {base_class.__name__}")
         if what.lower() not in table:
             known = ", ".join(sorted(table))
-            raise UnregisteredError(
-                f"{nickname} {what!r} is not registered{closest(what.lower(), table)}; there are: {known}"
-            )
+            raise UnregisteredError(f"{nickname} {what!r} is not registered{closest(what.lower(), table)}; there are: {known}")
         return table[what.lower()](*args, **kwargs)
 
     create.__doc__ = f"Make the {nickname} of a name, a dict or JSON; one that is made already is returned."

@@ -123,20 +123,14 @@ class CudaKernel:
             try:
                 return np.dtype(kind).type(value)
             except (TypeError, ValueError, OverflowError) as problem:
-                raise OpTypeError(
-                    f"launch: argument {at} of {self._name!r} is {shown(value)}; expected {kind}"
-                ) from problem
+                raise OpTypeError(f"launch: argument {at} of {self._name!r} is {shown(value)}; expected {kind}") from problem
         if not isinstance(value, Dense):
-            raise OpTypeError(
-                f"launch: argument {at} of {self._name!r} is {shown(value)}; expected an NDArray of {kind}"
-            )
+            raise OpTypeError(f"launch: argument {at} of {self._name!r} is {shown(value)}; expected an NDArray of {kind}")
         if value.context != ctx or dtypes.NAMES[value.dtype_code] != kind:
             there = f"{dtypes.NAMES[value.dtype_code]} on {value.context}"
             raise OpValueError(f"launch: argument {at} of {self._name!r} is {there}; expected {kind} on {ctx}")
         if not value._memory.flags.c_contiguous:
-            raise OpValueError(
-                f"launch: argument {at} of {self._name!r} is a view whose elements do not follow each other"
-            )
+            raise OpValueError(f"launch: argument {at} of {self._name!r} is a view whose elements do not follow each other")
         return value._memory
 
 

@@ -57,9 +57,7 @@ class Features(OrderedDict):
         """Return whether a feature is on."""
         name = feature_name.upper()
         if name not in self:
-            raise OpLookupError(
-                f"feature {feature_name!r} is not known{closest(name, self)}; there are: {', '.join(self)}"
-            )
+            raise OpLookupError(f"feature {feature_name!r} is not known{closest(name, self)}; there are: {', '.join(self)}")
         return self[name].enabled
 
 

@@ -39,9 +39,7 @@ def _size_given(shape: Any, function: str) -> tuple[int, ...]:
     """Return a shape in which nothing is left open, as 0 and ``()`` are without ``mx.np_shape``."""
     found = shape_of(shape, function)
     if (not found or 0 in found) and not numpy_shape():
-        raise OpValueError(
-            f"{function}: shape={found} has sizes that are unknown; with mx.util.np_shape, 0 and () are sizes"
-        )
+        raise OpValueError(f"{function}: shape={found} has sizes that are unknown; with mx.util.np_shape, 0 and () are sizes")
     return found
 
 
@@ -157,9 +155,7 @@ def ones(shape: Any, ctx: Context | None = None, dtype: Any = None, **kwargs: An
         raise
 
 
-def full(
-    shape: Any, val: Any, ctx: Context | None = None, dtype: Any = np.float32, out: NDArray | None = None
-) -> NDArray:
+def full(shape: Any, val: Any, ctx: Context | None = None, dtype: Any = np.float32, out: NDArray | None = None) -> NDArray:
     """Make an array filled with one number.
 
     Examples
@@ -191,9 +187,7 @@ def _given_out(made: NDArray, kwargs: dict[str, Any], function: str) -> NDArray:
 def copied_to(made: NDArray, out: NDArray, function: str) -> NDArray:
     """Copy a result to the array that the caller gave as ``out``, which must have its shape; return that one."""
     if not isinstance(out, Dense) or out.shape != made.shape:
-        raise OpValueError(
-            f"{function}: out must be an NDArray of shape {made.shape}, got {getattr(out, 'shape', out)}"
-        )
+        raise OpValueError(f"{function}: out must be an NDArray of shape {made.shape}, got {getattr(out, 'shape', out)}")
     out[...] = made
     return out
 
@@ -364,12 +358,8 @@ def moveaxis(tensor: NDArray, source: int | Sequence[int], destination: int | Se
 
     def axes(given: Any, name: str) -> list[int]:
         found = [operator.index(a) for a in (given if hasattr(given, "__iter__") else [given])]
-        if any(not -tensor.ndim <= a < tensor.ndim for a in found) or len({a % tensor.ndim for a in found}) != len(
-            found
-        ):
-            raise OpValueError(
-                f"nd.moveaxis: {name}={given!r} are no distinct axes of an array of {tensor.ndim} dimensions"
-            )
+        if any(not -tensor.ndim <= a < tensor.ndim for a in found) or len({a % tensor.ndim for a in found}) != len(found):
+            raise OpValueError(f"nd.moveaxis: {name}={given!r} are no distinct axes of an array of {tensor.ndim} dimensions")
         return [a % tensor.ndim for a in found]
 
     with translated("nd.moveaxis"):

@@ -39,17 +39,13 @@ def _two(name: str, choice: binary.Choice):
                 converted = foreign(lhs, rhs) if left else foreign(rhs, lhs)
                 if converted is not NotImplemented:
                     return function(lhs, converted) if left else function(converted, rhs)
-            raise OpTypeError(
-                f"nd.{name} takes NDArrays and numbers; got {type(lhs).__name__} and {type(rhs).__name__}"
-            )
+            raise OpTypeError(f"nd.{name} takes NDArrays and numbers; got {type(lhs).__name__} and {type(rhs).__name__}")
         except MXNetError as problem:
             shorten(problem)
             raise
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = (
-        f"Apply ``{choice.arrays}`` to arrays, ``{choice.scalar}`` to an array and a number, Python to two."
-    )
+    function.__doc__ = f"Apply ``{choice.arrays}`` to arrays, ``{choice.scalar}`` to an array and a number, Python to two."
     return function
 
 

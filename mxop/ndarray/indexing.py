@@ -79,9 +79,7 @@ def _index_array(item: Any, xp: Any) -> Any:
             return item._memory != 0
         item = item._memory
     elif isinstance(item, (list, tuple)) and any(isinstance(part, Dense) and part._is_mask for part in item):
-        raise OpIndexError(
-            "a list of masks is not an index: index with one mask, or with mx.nd.stack(...) of them != 0"
-        )
+        raise OpIndexError("a list of masks is not an index: index with one mask, or with mx.nd.stack(...) of them != 0")
     try:
         found = xp.asarray(item)
     except (TypeError, ValueError):
@@ -107,9 +105,7 @@ def _numpy_key(x: NDArray, items: tuple, xp: Any) -> tuple:
     if x.context.is_gpu:
         items = tuple(item.as_in_context(x.context) if isinstance(item, Dense) else item for item in items)
     return tuple(
-        item
-        if item is None or item is Ellipsis or isinstance(item, slice) or _basic((item,))
-        else _index_array(item, xp)
+        item if item is None or item is Ellipsis or isinstance(item, slice) or _basic((item,)) else _index_array(item, xp)
         for item in items
     )
 
@@ -163,9 +159,7 @@ def _row_numbers(key: Any) -> NDArray | None:
     if found is not None:
         return found
     rows = _index_array(key, np)
-    return (
-        core.from_numpy(np.ascontiguousarray(rows, np.int64), False) if rows.dtype.kind == "i" and rows.ndim else None
-    )
+    return core.from_numpy(np.ascontiguousarray(rows, np.int64), False) if rows.dtype.kind == "i" and rows.ndim else None
 
 
 def _tracked(x: NDArray) -> bool:
@@ -366,13 +360,9 @@ def numeric(value: Any, code: int, who: str, xp: Any = np) -> Any:
             dtypes.check_numbers(found, code, who)
             found = real
     except OverflowError as problem:
-        raise (
-            problem if isinstance(problem, MXNetError) else OpArithmeticError(f"{who}: a number is too large")
-        ) from None
+        raise (problem if isinstance(problem, MXNetError) else OpArithmeticError(f"{who}: a number is too large")) from None
     except (TypeError, ValueError) as problem:
-        raise OpTypeError(
-            f"{who}: {type(value).__name__} {_short(value)} is not an array of numbers: {problem}"
-        ) from None
+        raise OpTypeError(f"{who}: {type(value).__name__} {_short(value)} is not an array of numbers: {problem}") from None
     if found.dtype.kind not in "biuf" and found.dtype.name != "bfloat16":
         raise OpTypeError(
             f"{who}: {type(value).__name__} {_short(value)} is not an array of numbers (its dtype is {found.dtype})"
@@ -450,9 +440,7 @@ def _recorded_assign(x: NDArray, items: tuple, value: NDArray) -> None:
     if not isinstance(value, Dense):
         value = _wrapped(converted(numeric(value, x.dtype_code, "x[key] = value", _memory(x)[1]), x.dtype_code), x)
     if arrays and not _chooses_by_mask(items) and not _distinct(x, ops.read(key), arrays):
-        raise OpIndexError(
-            "assigning a recorded value through indices that name an element twice is not differentiable"
-        )
+        raise OpIndexError("assigning a recorded value through indices that name an element twice is not differentiable")
     goal = ops.indexed_shape("x[key] = value", x.shape, ops.read(key), [a.shape for a in arrays])
     if value.context != x.context:
         value = value.as_in_context(x.context)

@@ -135,9 +135,7 @@ def _as_operator(x: NDArray, ufunc: Any, inputs: tuple) -> Any:
         return _ARITHMETIC[name](left, right)
     both, array_scalar, scalar_array = _TWO[name]
     if isinstance(left, Dense):
-        return (
-            getattr(F, both)(left, right) if isinstance(right, Dense) else getattr(F, array_scalar)(left, scalar=right)
-        )
+        return getattr(F, both)(left, right) if isinstance(right, Dense) else getattr(F, array_scalar)(left, scalar=right)
     return getattr(F, scalar_array)(right, scalar=left)
 
 

@@ -105,9 +105,7 @@ def _listed(data: Any) -> tuple[list[Any], list[str]]:
             raise OpTypeError(f"nd.save: names must be strings, got {name!r}")
     for at, a in enumerate(arrays):
         if not isinstance(a, NDArray):
-            raise OpTypeError(
-                f"nd.save: {names[at] if names else f'item {at}'} is not an NDArray but {type(a).__name__}"
-            )
+            raise OpTypeError(f"nd.save: {names[at] if names else f'item {at}'} is not an NDArray but {type(a).__name__}")
     return [_stored(a) for a in arrays], names
 
 
@@ -192,9 +190,7 @@ def of_state(state: Any, stype: str) -> Any:
         raise OpTypeError(f"NDArray.__setstate__: {shown(state)} is no state of an array: {{'handle': bytes}}")
     made = None if record is None else of_record(record)
     if made is not None and made.stype != stype:
-        raise OpValueError(
-            f"NDArray.__setstate__: the state is that of an array stored as {made.stype}, not as {stype}"
-        )
+        raise OpValueError(f"NDArray.__setstate__: the state is that of an array stored as {made.stype}, not as {stype}")
     return made
 
 

@@ -202,9 +202,7 @@ def reshaped(x: NDArray, shape: tuple[int, ...]) -> NDArray:
     """Return an array in a shape without codes, sharing memory where possible."""
     size = math.prod(shape)
     if size != x.size:
-        raise OpValueError(
-            f"cannot reshape an array of shape {x.shape} ({x.size} elements) to {shape} ({size} elements)"
-        )
+        raise OpValueError(f"cannot reshape an array of shape {x.shape} ({x.size} elements) to {shape} ({size} elements)")
     strides = reshaped_strides(x.shape, x._strides, shape)
     if strides is None:
         x = core.contiguous(x)

@@ -14,9 +14,7 @@ from ..support.errors import shown as _shown
 from .creation import *  # noqa: F403
 from .creation import __all__ as _made
 
-_DTYPE_MX_TO_NP = {-1: None} | {
-    code: _dtypes.numpy_dtype(code).type for code in _dtypes.NAMES if code != _dtypes.BFLOAT16
-}
+_DTYPE_MX_TO_NP = {-1: None} | {code: _dtypes.numpy_dtype(code).type for code in _dtypes.NAMES if code != _dtypes.BFLOAT16}
 _DTYPE_NP_TO_MX = {dtype: code for code, dtype in _DTYPE_MX_TO_NP.items()}
 _GRAD_REQ_MAP = {"null": 0, "write": 1, "add": 3}
 py_slice = slice  # programs write it where ``slice`` is the operator

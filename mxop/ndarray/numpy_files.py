@@ -39,9 +39,7 @@ def loads(content: memoryview, max_bytes: int | None) -> tuple[list[np.ndarray],
     except MXNetError:
         raise
     except Exception as problem:  # damaged headers and streams give errors of many classes
-        told = (
-            "holds Python objects, which are not loaded" if "allow_pickle" in str(problem) else f"is damaged: {problem}"
-        )
+        told = "holds Python objects, which are not loaded" if "allow_pickle" in str(problem) else f"is damaged: {problem}"
         raise OpValueError(f"the .{kind} file {told}") from None
 
 

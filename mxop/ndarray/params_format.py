@@ -215,8 +215,7 @@ class _Reader:
 
     def fail(self, offset: int, what: str, found: str, expected: str):
         raise MXNetError(
-            f"invalid .params data at byte {offset} (0x{offset:x}), {self.where}: {what}: "
-            f"found {found}, expected {expected}"
+            f"invalid .params data at byte {offset} (0x{offset:x}), {self.where}: {what}: found {found}, expected {expected}"
         )
 
     def take(self, size: int, what: str) -> memoryview:

@@ -75,9 +75,7 @@ def visible(module: types.ModuleType) -> list[str]:
     """Return the functions, classes and namespaces of a module, not the modules that they come from."""
     found = vars(module)
     hidden = () if module.__name__.endswith("._internal") else ("_",)
-    names = (
-        n for n, v in found.items() if not n.startswith(hidden) and (n in SPACES or not isinstance(v, types.ModuleType))
-    )
+    names = (n for n, v in found.items() if not n.startswith(hidden) and (n in SPACES or not isinstance(v, types.ModuleType)))
     return names_shown(found, names)
 
 

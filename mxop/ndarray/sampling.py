@@ -39,9 +39,7 @@ def _of_arrays(name: str, params: dict[str, Any], kind: type, many: bool = True)
 def on_arrays(operator: Callable[[str], Callable], kind: type) -> Draw:
     """Return what draws arrays, given the function of a registered name, and NDArray."""
 
-    def draw(
-        name: str, params: dict[str, Any], shape: Any, dtype: Any, ctx: Any, out: Any, options: dict[str, Any]
-    ) -> Any:
+    def draw(name: str, params: dict[str, Any], shape: Any, dtype: Any, ctx: Any, out: Any, options: dict[str, Any]) -> Any:
         if out is not None:
             options["out"] = out
         shape, dtype = (None if shape is NULL else shape), (None if dtype is NULL else dtype)
@@ -63,9 +61,7 @@ def on_arrays(operator: Callable[[str], Callable], kind: type) -> Draw:
 def on_symbols(operator: Callable[[str], Callable], kind: type) -> Draw:
     """Return what makes symbols, given the function of a registered name, and Symbol."""
 
-    def draw(
-        name: str, params: dict[str, Any], shape: Any, dtype: Any, ctx: Any, out: Any, options: dict[str, Any]
-    ) -> Any:
+    def draw(name: str, params: dict[str, Any], shape: Any, dtype: Any, ctx: Any, out: Any, options: dict[str, Any]) -> Any:
         given = {"shape": shape, "dtype": dtype, "ctx": None if ctx is None else str(ctx), "out": out}
         options |= {key: value for key, value in given.items() if value is not None}
         if _of_arrays(f"sym.random.{name}", params, kind, name != "randint"):

@@ -32,9 +32,7 @@ def _in_turn(*lists: Sequence[Any]) -> list[Any]:
 
 
 # ---- AdamW and LAMB --------------------------------------------------------------------------------------------------
-def adamw_update(
-    weight: Any, grad: Any, mean: Any, var: Any, rescale_grad: Any, lr: float, eta: float, **params: Any
-) -> Any:
+def adamw_update(weight: Any, grad: Any, mean: Any, var: Any, rescale_grad: Any, lr: float, eta: float, **params: Any) -> Any:
     """Step of AdamW: ``_adamw_update``, whose `rescale_grad` may be a number here."""
     arrays = weight, grad, mean, var, _as_array(rescale_grad, mean)
     return _call("_adamw_update", arrays, lr=lr, eta=eta, **params)
@@ -59,9 +57,7 @@ def multi_mp_adamw_update(weights: Sequence[Any], grads: Sequence[Any], mean: Se
                           **params: Any) -> Any:  # fmt: skip
     """``_multi_mp_adamw_update`` of lists of arrays, one of each kind."""
     arrays = [*_in_turn(weights, grads, mean, var, weights32), _as_array(rescale_grad, mean[0])]
-    return _call(
-        "_multi_mp_adamw_update", arrays, num_weights=size or len(weights), lrs=lrs, wds=wds, etas=etas, **params
-    )
+    return _call("_multi_mp_adamw_update", arrays, num_weights=size or len(weights), lrs=lrs, wds=wds, etas=etas, **params)
 
 
 def multi_lamb_update(weights: Sequence[Any], grads: Sequence[Any], mean: Sequence[Any], var: Sequence[Any], step_count: Any,

@@ -52,7 +52,5 @@ def bind_open(
         inputs[at] = value
     missing = [name for name, value in zip(names, inputs, strict=True) if value is None]
     if missing and not optional:
-        raise OpTypeError(
-            f"operator {op.name} takes {len(names)} inputs ({', '.join(names)}); missing: {', '.join(missing)}"
-        )
+        raise OpTypeError(f"operator {op.name} takes {len(names)} inputs ({', '.join(names)}); missing: {', '.join(missing)}")
     return inputs, params

@@ -120,9 +120,7 @@ class Composite(Operator[P]):
 
 
 @overload
-def composite(
-    function: Callable[Concatenate[Any, Any, Any, P], Any], /, **options: Any
-) -> Composite[Concatenate[Any, P]]: ...
+def composite(function: Callable[Concatenate[Any, Any, Any, P], Any], /, **options: Any) -> Composite[Concatenate[Any, P]]: ...
 @overload
 def composite(function: Callable[Concatenate[Any, Any, P], Any], /, **options: Any) -> Composite[P]: ...
 @overload

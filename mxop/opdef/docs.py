@@ -20,9 +20,7 @@ def signature(op: Operator, symbol: bool = False) -> inspect.Signature:
     else:
         optional = op._active_inputs is not None or symbol
         found = [
-            P(n, P.POSITIONAL_OR_KEYWORD, default=None if optional else P.empty)
-            for n in op.arguments
-            if n not in op.by_keyword
+            P(n, P.POSITIONAL_OR_KEYWORD, default=None if optional else P.empty) for n in op.arguments if n not in op.by_keyword
         ]
         kind = P.POSITIONAL_OR_KEYWORD
     names = set(op.arguments)
@@ -56,9 +54,7 @@ def documentation(op: Operator, value: str = "NDArray") -> str:
     end = next((i for i, line in enumerate(lines) if line.startswith(">>>") or line == "Examples"), len(lines))
     own = ["Parameters", "----------", *_parameters(op, value, []), "", "Returns", "-------",
            value if _one_output(op) else f"{value}, or list of {value}", ""]  # fmt: skip
-    return "\n".join(
-        [*lines[:end], *([""] if lines[:end] and lines[end - 1].strip() else []), *own, *lines[end:]]
-    ).rstrip()
+    return "\n".join([*lines[:end], *([""] if lines[:end] and lines[end - 1].strip() else []), *own, *lines[end:]]).rstrip()
 
 
 def _parameters(op: Operator, value: str, described: list[str]) -> list[str]:
@@ -120,9 +116,7 @@ def info(name: str) -> dict[str, Any]:
         "aliases": list(op.aliases),
         "kind": op.kind,
         "module": op.module,
-        "functions": [
-            f"mx.{api}.{space + '.' if space else ''}{short}" for space, short in public for api in ("nd", "sym")
-        ],
+        "functions": [f"mx.{api}.{space + '.' if space else ''}{short}" for space, short in public for api in ("nd", "sym")],
         "parameters": {p.name: p.describe() for p in op.spec.params},
         "FListInputNames": _input_names(op),
         "FListOutputNames": "output, or output0... of several",

@@ -143,9 +143,7 @@ class Elementwise(Operator[P]):
                              "in a @composite")  # fmt: skip
         n = len(args) if self.variadic else len(self.arguments)
         if len(args) > n + len(self.spec.names):
-            raise OpTypeError(
-                f"operator {self.name} takes at most {n + len(self.spec.names)} arguments, {len(args)} given"
-            )
+            raise OpTypeError(f"operator {self.name} takes at most {n + len(self.spec.names)} arguments, {len(args)} given")
         named = dict(zip(self.spec.names, args[n:], strict=False)) | kwargs
         inputs = [*args[:n], *(named.pop(a) for a in self.arguments[len(args) :] if a in named)]
         open_ = {name: value for name, value in named.items() if isinstance(value, Expr)}
@@ -288,9 +286,7 @@ class Elementwise(Operator[P]):
         if not labels:
             return {}
         data = next(t for k, t in enumerate(types) if k not in labels)
-        return {
-            k: data for k in labels if types[k] != data and (data in dtypes.FLOATS or types[k] not in dtypes.FLOATS)
-        }
+        return {k: data for k in labels if types[k] != data and (data in dtypes.FLOATS or types[k] not in dtypes.FLOATS)}
 
     def cast(self, attrs: Attrs, inputs: Sequence[Any]) -> list[Any]:
         """Return the arrays of a call after :meth:`casts`; raise if types do not fit."""
@@ -349,9 +345,7 @@ class Elementwise(Operator[P]):
             try:
                 found = backward(formula.roots, n_inputs, rule, absent)
             except NeedsValue as problem:
-                raise OpTypeError(
-                    f"operator {self.name}: in its gradient rule {problem}; use where(condition, a, b)"
-                ) from None
+                raise OpTypeError(f"operator {self.name}: in its gradient rule {problem}; use where(condition, a, b)") from None
             self._backwards[key] = found
         return found
 
@@ -387,9 +381,7 @@ class Elementwise(Operator[P]):
         grads: list = [None] * len(inputs)
         if not wanted:
             return grads
-        operands = (
-            [heads[k] for k in rule.heads] + [inputs[i] for i in rule.inputs] + [outputs[k] for k in rule.outputs]
-        )
+        operands = [heads[k] for k in rule.heads] + [inputs[i] for i in rule.inputs] + [outputs[k] for k in rule.outputs]
         typed = self.out_dtype is not None and not _of_one_type(operands)
         if typed:
             operands = [F.cast(o, dtype="float64") for o in operands]
@@ -434,9 +426,7 @@ class BackwardOperator(Elementwise):
         )
         return Spec(self.name, forward.params + extra, forward.in_attrs + self._own_names)
 
-    def attrs_for(
-        self, attrs: Attrs, wanted: tuple[int, ...], forward_inputs: int, absent: tuple[int, ...] = ()
-    ) -> Attrs:
+    def attrs_for(self, attrs: Attrs, wanted: tuple[int, ...], forward_inputs: int, absent: tuple[int, ...] = ()) -> Attrs:
         """Return the parameters of the call that computes the gradients of the `wanted` inputs."""
         return Attrs((*attrs.names, *self._own_names), (*attrs.values_, wanted, forward_inputs, absent))
 
@@ -478,9 +468,7 @@ class BackwardOperator(Elementwise):
                     f"operator {self.name}: {self._own_names[1]}={n}, but {self.forward.name} has {len(names)} inputs"
                 )
         elif not 1 <= n <= _MOST_INPUTS:
-            raise OpValueError(
-                f"operator {self.name}: {self._own_names[1]}={n}; expected a number from 1 to {_MOST_INPUTS}"
-            )
+            raise OpValueError(f"operator {self.name}: {self._own_names[1]}={n}; expected a number from 1 to {_MOST_INPUTS}")
 
     def _trace(self, attrs: Attrs, n_inputs: int, by_value: Sequence[str] = ()) -> Formula:
         formula, rule = self._rule(attrs)
@@ -503,11 +491,7 @@ class BackwardOperator(Elementwise):
 
     def input_names(self, attrs: Attrs, n: int | None = None) -> tuple[str, ...]:
         rule = self._rule(attrs)[1]
-        names = (
-            self.forward.arguments
-            if not self.forward.variadic
-            else [f"arg{i}" for i in range(self._own_values(attrs)[1])]
-        )
+        names = self.forward.arguments if not self.forward.variadic else [f"arg{i}" for i in range(self._own_values(attrs)[1])]
         return (
             *(f"head_grad{k or ''}" for k in rule.heads),
             *(names[i] for i in rule.inputs),
@@ -532,9 +516,7 @@ class BackwardOperator(Elementwise):
 
 
 @overload
-def elementwise(
-    function: Callable[Concatenate[Any, Any, P], Any], /, **options: Any
-) -> Elementwise[Concatenate[Any, P]]: ...
+def elementwise(function: Callable[Concatenate[Any, Any, P], Any], /, **options: Any) -> Elementwise[Concatenate[Any, P]]: ...
 @overload
 def elementwise(function: Callable[Concatenate[Any, P], Any], /, **options: Any) -> Elementwise[P]: ...
 @overload

@@ -117,9 +117,7 @@ def agreed(op_name: str, names: Sequence[str], found: list[Shape], given: Sequen
         try:
             result.append(unify(want, have))
         except Conflict:
-            raise OpValueError(
-                f"operator {op_name}: {name} has shape {show(have)} but the inputs give {show(want)}"
-            ) from None
+            raise OpValueError(f"operator {op_name}: {name} has shape {show(have)} but the inputs give {show(want)}") from None
     return result
 
 

@@ -198,9 +198,7 @@ class Kernel(Operator[P]):
             address = compiled.address_of(f"operator {self.name}: its CPU function", run)
             if address is not None:
                 in_steps, function = True, compiled.steps_of(self, address, run)
-            check_rule(
-                self, "CPU function", function, ("steps", "inputs", "outputs") if in_steps else ("inputs", "outputs")
-            )
+            check_rule(self, "CPU function", function, ("steps", "inputs", "outputs") if in_steps else ("inputs", "outputs"))
             kept = [w for w in self.ways if w.when is not None or when is not None or w.backend != backend]
             ways = [Way(function, in_steps, backend, when, address is None), *kept]
             self.ways = sorted(ways, key=lambda w: w.when is None)
@@ -302,9 +300,7 @@ class Kernel(Operator[P]):
 
     def _shapes(self, what: str, rule: Any, found: Any, n: int) -> list:
         """Return the shapes that a rule returned for `n` outputs, as a list."""
-        several = isinstance(found, list) or (
-            isinstance(found, tuple) and any(isinstance(d, (list, tuple)) for d in found)
-        )
+        several = isinstance(found, list) or (isinstance(found, tuple) and any(isinstance(d, (list, tuple)) for d in found))
         shapes = [_as_shape(f) for f in (found if several else [found])]
         if len(shapes) != n or None in shapes:
             raise OpTypeError(f"operator {self.name}{place(rule)}: its {what} returned {shown(found)}; expected the shape of "

@@ -376,9 +376,7 @@ class Operator(Generic[P]):
             given = tuple(self._output_names(**attrs) if callable(self._output_names) else self._output_names)
             count = self.num_outputs(attrs, n_inputs)
             if len(given) < count:
-                raise OpValueError(
-                    f"operator {self.name}{place(self.function)}: output_names gave {given} for {count} outputs"
-                )
+                raise OpValueError(f"operator {self.name}{place(self.function)}: output_names gave {given} for {count} outputs")
             return given[:count]
         states = {k: f"new_{name}" for name, k in self.states(attrs).items()}
         n = self.num_outputs(attrs, n_inputs) - len(states)
@@ -501,9 +499,7 @@ class Operator(Generic[P]):
             self.__dict__.pop(made, None)
         self.changed()
 
-    def grad(
-        self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]
-    ) -> list | None:
+    def grad(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> list | None:
         """Return the gradient of each input, None for zero; or None if the operator has no gradient."""
         if not self.differentiable:
             return None

@@ -63,9 +63,7 @@ class Part:
         shape, strides = self.shape, self._array._strides
         axes = axes or tuple(reversed(range(self.ndim)))
         if sorted(axes) != list(range(self.ndim)):
-            raise OpValueError(
-                f"a part of shape {shape} has no dimensions {axes}; expected each of them once, from 0 on"
-            )
+            raise OpValueError(f"a part of shape {shape} has no dimensions {axes}; expected each of them once, from 0 on")
         return Part(self._steps, self._array._view(tuple(shape[a] for a in axes), tuple(strides[a] for a in axes), 0))
 
     def __getitem__(self, key: Any) -> Part:

@@ -53,9 +53,7 @@ _OURS = ("extra_params", "is_backward", "module", "param_order", "stem", "by_key
 def with_common_options(decorator: Any) -> None:
     """Insert the options of all kinds into the documentation of a decorator, in place of ``{common}``."""
     if decorator.__doc__:  # python -OO removes it
-        entries = [
-            e for e in re.split(r"\n(?=\S)", _COMMON_OPTIONS) if not e.startswith(NOT_OF.get(decorator.__name__, "-"))
-        ]
+        entries = [e for e in re.split(r"\n(?=\S)", _COMMON_OPTIONS) if not e.startswith(NOT_OF.get(decorator.__name__, "-"))]
         decorator.__doc__ = cleandoc(decorator.__doc__).replace("{common}", "\n".join(entries))
 
 

@@ -112,9 +112,7 @@ class Trace:
 
     def made(self, function: Callable, operands: tuple, value: Any) -> Any:
         """Return the number that a function makes of numbers; the same expression gives the same object."""
-        integral = function in _INTEGRAL and all(
-            a.integral if type(a) is SymbolicNumber else type(a) is int for a in operands
-        )
+        integral = function in _INTEGRAL and all(a.integral if type(a) is SymbolicNumber else type(a) is int for a in operands)
         if integral and (simpler := _simpler(function, operands)) is not None:
             return simpler
         base, offset = _sum(function, operands) if integral else (None, 0)
@@ -197,9 +195,7 @@ class Trace:
         made = [n for n in list(self._made.values()) if n.text in needed]  # each after its parts
         lines = [f"    {n.text} = {n.written}\n" for n in made]
         own: dict[str, Any] = {}
-        exec(
-            f"def f({', '.join([*sorted(names), '**_'])}):\n{''.join(lines)}{first}    return {text}", self._scope, own
-        )
+        exec(f"def f({', '.join([*sorted(names), '**_'])}):\n{''.join(lines)}{first}    return {text}", self._scope, own)
         return own["f"]  # the text is generated here, from names and numbers only
 
     def extended(self, values: Values) -> dict[str, Any]:

@@ -89,9 +89,7 @@ def three_parts(prop: Any, method: str, found: Any, wanted: Sequence[Sequence[st
         if not isinstance(values, (list, tuple)):
             raise OpTypeError(f"{where} gave {shown(values)} for its {what}; expected a list with one item for each")
         if len(values) != len(listed):
-            raise OpValueError(
-                f"{where} gave {len(values)} {what}; the operator has {len(listed)}: {', '.join(listed)}"
-            )
+            raise OpValueError(f"{where} gave {len(values)} {what}; the operator has {len(listed)}: {', '.join(listed)}")
         result.append([convert(f"{where} gave, for {n!r} of the {what},", v) for n, v in zip(listed, values)])
     return result
 

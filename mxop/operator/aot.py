@@ -79,9 +79,7 @@ class Aot(Body):
         if n == _THREW:
             raise MXNetError(f"{self._who}: {self.name}InferShape threw: {error.value.decode(errors='replace')}")
         if not 0 <= n <= len(found) or any(d < 0 for d in found[:n]):
-            raise OpValueError(
-                f"{self._who}: {self.name}InferShape returned {list(found[: max(n, 0)])}; expected a shape"
-            )
+            raise OpValueError(f"{self._who}: {self.name}InferShape returned {list(found[: max(n, 0)])}; expected a shape")
         return [tuple(found[:n])]
 
     # ---- running --------------------------------------------------------------------------------------------------------
@@ -127,17 +125,13 @@ class Aot(Body):
             )
             self._checked((code, error), "Init")
 
-    def _called(
-        self, described: _Described, pointers: list[int], extra: _Extra | None, stream: int | None
-    ) -> tuple[int, Any]:
+    def _called(self, described: _Described, pointers: list[int], extra: _Extra | None, stream: int | None) -> tuple[int, Any]:
         n = len(pointers)
         params, error = (ctypes.c_void_p * n)(*pointers), _error_room()
         shim = _shim_or_none()
         if shim is None:
             function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, *[ctypes.c_void_p] * 6)(self._run.value)  # type: ignore[union-attr]
-            at = [
-                ctypes.cast(p, ctypes.c_void_p) for p in (params, described.ndims, described.shapes, described.dtypes)
-            ]
+            at = [ctypes.cast(p, ctypes.c_void_p) for p in (params, described.ndims, described.shapes, described.dtypes)]
             return function(n, *at, stream, None), error
         code = shim.mxop_aot_run(
             self._run, n, params, described.ndims, described.shapes, described.dtypes, stream,
@@ -276,9 +270,7 @@ class _Extra:
         floats = (ctypes.c_double * max(n, 1))(*flat) if kind in "fFG" else None
         texts = (ctypes.c_char_p * max(n, 1))(*(t.encode() for t in flat)) if kind in "sS" else None
         lengths = (ctypes.c_int64 * max(len(rows), 1))(*rows) if kind in "JG" else None
-        self._library.mxop_aot_extra_attr(
-            self.handle, name.encode(), kind.encode(), n, ints, floats, texts, len(rows), lengths
-        )
+        self._library.mxop_aot_extra_attr(self.handle, name.encode(), kind.encode(), n, ints, floats, texts, len(rows), lengths)
 
     def workspaces(self) -> list[int]:
         """Return the sizes that Init asked for, in bytes."""

@@ -32,9 +32,7 @@ def _parameter(name: str, attr: dict[str, Any]) -> Param:
             object.__setattr__(found, "default", found.parse(default))
         return found
     except Bad as problem:
-        raise OpValueError(
-            f"Custom {name}: the default {default!r} of attribute {attr['name']!r} is not {problem}"
-        ) from None
+        raise OpValueError(f"Custom {name}: the default {default!r} of attribute {attr['name']!r} is not {problem}") from None
 
 
 def _literal(value: Any) -> Any:

@@ -186,9 +186,7 @@ class Custom:
     # ---- what it is -----------------------------------------------------------------------------------------------------
     def input_names(self, n: int | None) -> tuple[str, ...]:
         """Return the names of the inputs of a call with `n` of them."""
-        declared = (
-            [i.get("name") or f"input{k}" for k, i in enumerate(self.infos.all[0]["inputs"])] if self.infos.all else []
-        )
+        declared = [i.get("name") or f"input{k}" for k, i in enumerate(self.infos.all[0]["inputs"])] if self.infos.all else []
         names = self.body.input_names if self.body.input_names is not None else tuple(dict.fromkeys(declared))
         if n is None or len(names) == n:
             return names

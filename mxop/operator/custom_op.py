@@ -265,9 +265,7 @@ class Custom(External):
         given = ins[: len(about.arguments)]
         whole = all(infer.known(s) for s in given)
         try:
-            found = answers.answer(
-                about.prop, "infer_shape", [list(infer.to_legacy(s, numpy_shape()) or ()) for s in given]
-            )
+            found = answers.answer(about.prop, "infer_shape", [list(infer.to_legacy(s, numpy_shape()) or ()) for s in given])
             parts = answers.three_parts(about.prop, "infer_shape", found, about.names, answers.shape)
         except MXNetError:
             if whole:
@@ -289,9 +287,7 @@ class Custom(External):
         new_ins, new_outs, states = answers.three_parts(about.prop, "infer_type", found, about.names, answers.type_code)
         if dtypes.UNKNOWN in new_outs:
             name = about.outputs[new_outs.index(dtypes.UNKNOWN)]
-            raise OpTypeError(
-                f"{answers.said(about.prop, 'infer_type')} gave None for output {name!r}; expected a type"
-            )
+            raise OpTypeError(f"{answers.said(about.prop, 'infer_type')} gave None for output {name!r}; expected a type")
         return answers.agreed_types(about.prop, about.arguments + about.states, [*new_ins, *states], ins), new_outs
 
     # ---- a call ---------------------------------------------------------------------------------------------------------
@@ -304,9 +300,7 @@ class Custom(External):
         ctx, types = inputs[0].context if inputs else current_context(), [a.dtype for a in inputs]
         op = answers.answer(prop, "create_operator", ctx, shapes, types)
         if not isinstance(op, CustomOp):
-            raise OpTypeError(
-                f"{answers.said(prop, 'create_operator')} returned {answers.shown(op)}; expected a CustomOp"
-            )
+            raise OpTypeError(f"{answers.said(prop, 'create_operator')} returned {answers.shown(op)}; expected a CustomOp")
         return op
 
     def run(self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], inputs: list, outputs: list) -> None:

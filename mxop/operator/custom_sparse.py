@@ -68,9 +68,7 @@ def _outputs(op: Custom, attrs: Attrs, given: list, stored: list[str]) -> list:
     _, shapes = op.infer_shape(attrs, [x.shape for x in given], unknown)
     _, types = op.infer_type(attrs, [dtypes.code_of(x.dtype) for x in given], [dtypes.UNKNOWN] * len(stored))
     context = given[0].context
-    return [
-        nothing(s, shape, dtypes.numpy_dtype(t), context) for s, shape, t in zip(stored, shapes, types, strict=True)
-    ]
+    return [nothing(s, shape, dtypes.numpy_dtype(t), context) for s, shape, t in zip(stored, shapes, types, strict=True)]
 
 
 def _record(function: Any, inputs: list, outputs: list) -> None:

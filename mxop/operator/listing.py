@@ -62,9 +62,7 @@ def get_operator_arguments(op_name: str) -> OperatorArguments:
     inputs = [n for n in signature.parameters if n not in own]
     kind = "NDArray-or-Symbol[]" if op.variadic or op.open_inputs else "NDArray-or-Symbol"
     params = {p.name: p.describe() for p in op.spec.params}
-    return OperatorArguments(
-        len(inputs) + len(params), [*inputs, *params], [kind] * len(inputs) + list(params.values())
-    )
+    return OperatorArguments(len(inputs) + len(params), [*inputs, *params], [kind] * len(inputs) + list(params.values()))
 
 
 def _of_custom(op_type: str) -> OperatorArguments:

@@ -86,9 +86,7 @@ class Outputs:
         if given is None:
             found = self.body.infer_shapes(shapes, attributes)
             if found is None:
-                raise OpValueError(
-                    f"Custom {self.name}: out_shape is needed: a shape, or a function of the inputs' shapes"
-                )
+                raise OpValueError(f"Custom {self.name}: out_shape is needed: a shape, or a function of the inputs' shapes")
             return found
         if _is_function(given):
             given = _call(given, [tuple(s) for s in shapes], attributes, self.name, "out_shape")
@@ -106,9 +104,7 @@ class Outputs:
             found = self.body.infer_types(codes, attributes)
             found = self._from_info(codes) if found is None else found
             if found is None:
-                raise OpValueError(
-                    f"Custom {self.name}: out_dtype is needed: a dtype, or a function of the inputs' dtypes"
-                )
+                raise OpValueError(f"Custom {self.name}: out_dtype is needed: a dtype, or a function of the inputs' dtypes")
             return found
         if _is_function(given):
             given = _call(given, [dtypes.numpy_dtype(c) for c in codes], attributes, self.name, "out_dtype")
@@ -126,9 +122,7 @@ class Outputs:
         if len(types) == 1 and len(shapes) > 1:
             types = types * len(shapes)
         if len(shapes) != len(types):
-            raise OpValueError(
-                f"Custom {self.name}: out_shape speaks of {len(shapes)} outputs and out_dtype of {len(types)}"
-            )
+            raise OpValueError(f"Custom {self.name}: out_shape speaks of {len(shapes)} outputs and out_dtype of {len(types)}")
         if all(self._nothing):
             self.body.fake_output = True
         return shapes, types

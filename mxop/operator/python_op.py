@@ -36,9 +36,7 @@ class PythonOp:
     def get_symbol(self, *args: Any, **kwargs: Any) -> Any:
         """Return the symbol of the operator with these inputs."""
         if type(self)._run is PythonOp._run:
-            raise NotDefinedError(
-                f"{type(self).__name__} is neither a NumpyOp nor an NDArrayOp; derive from one of these"
-            )
+            raise NotDefinedError(f"{type(self).__name__} is neither a NumpyOp nor an NDArrayOp; derive from one of these")
         from .. import symbol
 
         if self._op_type is None:
@@ -91,9 +89,7 @@ class NumpyOp(PythonOp):
     """
 
     def _run(self, function: Any, **arrays: Any) -> list:
-        *given, last = (
-            (name, [None if x is None else np.array(x.asnumpy()) for x in some]) for name, some in arrays.items()
-        )
+        *given, last = ((name, [None if x is None else np.array(x.asnumpy()) for x in some]) for name, some in arrays.items())
         function(**dict(given), **{last[0]: last[1]})
         return last[1]
 

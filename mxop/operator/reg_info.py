@@ -169,9 +169,7 @@ def _is(kind: type, what: str, value: Any) -> Any:
 def _one_of(what: str, value: Any, allowed: Sequence[str]) -> str:
     _is(str, what, value)
     if value not in allowed:
-        raise OpValueError(
-            f"CustomRegOp: {what} must be one of {', '.join(allowed)}; got {value!r}{closest(value, allowed)}"
-        )
+        raise OpValueError(f"CustomRegOp: {what} must be one of {', '.join(allowed)}; got {value!r}{closest(value, allowed)}")
     return value
 
 

@@ -189,9 +189,7 @@ def _deconvolved(name, at, axis, *, adj, target_shape, **params):
     def there(size):
         found = at.span(axis, size) + more
         if size == 0 or found < 1:
-            raise OpValueError(
-                f"operator {name}: of {size} windows along dimension {axis}, pad={at.pad} leaves nothing"
-            )
+            raise OpValueError(f"operator {name}: of {size} windows along dimension {axis}, pad={at.pad} leaves nothing")
         return found
 
     def back(size):

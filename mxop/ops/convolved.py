@@ -19,9 +19,7 @@ VECTOR, FILLED = 16, 0.7  # results in a vector, and how many of them should be 
 
 
 @kernel(name="_convolved")
-def convolved(
-    data, weight, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_group: Count = 1
-):
+def convolved(data, weight, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), num_group: Count = 1):
     """``Convolution`` of ``(batch, channels, ...)``, without a bias.
 
     >>> x, w = mx.nd.array([[[1, 2, 4, 8]]]), mx.nd.array([[[1, -1]]])
@@ -67,9 +65,7 @@ def _results_shape(data, weight, *, kernel, stride, dilate, pad, num_group):
     batch, channels, *sizes = _checked(name, data, n, "data")
     filters, each = _checked(name, weight, n, "weight")[:2]
     if None not in (channels, each) and channels != each * num_group:
-        raise OpValueError(
-            f"operator {name}: data has {channels} channels, weight {each} for each of {num_group} groups"
-        )
+        raise OpValueError(f"operator {name}: data has {channels} channels, weight {each} for each of {num_group} groups")
     _filters_divide(name, filters, num_group, weight, kernel)
     return (batch, filters, *counts(name, sizes, at))
 

@@ -65,9 +65,7 @@ def _(xp, inputs, outputs, *, bin_cnt, range):
         raise OpValueError("operator _histogram: bins are not in order, from the least to the largest")
     data = data[(data >= edges[0]) & (data <= edges[-1])]  # NaN goes, too
     outputs[0][...] = xp.histogram(data, edges if bin_cnt is None else bin_cnt, None if bin_cnt is None else range)[0]
-    whole = (
-        outputs[1].dtype.kind in "iu"
-    )  # from a negative number, only from whole ones is the way to unsigned ones defined
+    whole = outputs[1].dtype.kind in "iu"  # from a negative number, only from whole ones is the way to unsigned ones defined
     outputs[1][...] = edges.astype(xp.int64) if whole else edges
 
 

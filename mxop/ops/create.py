@@ -188,9 +188,7 @@ def _(ins, outs, *, start, stop, step, repeat, infer_range, **params):
         return ins, outs
     first, last = (0.0, start) if stop is None else (start, stop)
     if step == 0 or repeat < 1:
-        raise OpValueError(
-            f"operator _arange: step={step} and repeat={repeat}; expected a step other than 0 and repeat >= 1"
-        )
+        raise OpValueError(f"operator _arange: step={step} and repeat={repeat}; expected a step other than 0 and repeat >= 1")
     shape = (range_length("operator _arange", first, last, step) * repeat,)
     return ins, infer.same_shape("_arange", ("the range", "output"), [shape, outs[0]])[1:]
 
@@ -207,9 +205,7 @@ def _(xp, inputs, outputs, *, start, stop, step, repeat, infer_range, **params):
 
 
 @kernel(name="_contrib_arange_like", aliases=("_npx_arange_like",), shape_only=(0,))
-def arange_like(
-    data, *, start: Scalar = 0.0, step: Scalar = 1.0, repeat: int = 1, ctx: str = "", axis: int | None = None
-):
+def arange_like(data, *, start: Scalar = 0.0, step: Scalar = 1.0, repeat: int = 1, ctx: str = "", axis: int | None = None):
     """Evenly spaced numbers: as many as the data have elements, in their shape, or as many as one axis is long.
 
     >>> mx.nd.contrib.arange_like(mx.nd.zeros((2, 3)), axis=1).asnumpy().tolist()

@@ -28,11 +28,7 @@ def _spread(data, like, *, keep, of):
         return None
     lead, rank = len(data) - keep, len(like)
     parts = (data[:lead], like[:lead]), (data[lead:], like[rank - keep :])
-    if (
-        lead < 0
-        or len(data) > rank
-        or any(None not in (a, b) and a != b for p in parts for a, b in zip(*p, strict=True))
-    ):
+    if lead < 0 or len(data) > rank or any(None not in (a, b) and a != b for p in parts for a, b in zip(*p, strict=True)):
         place = "ends" if keep else "first dimensions"
         raise OpValueError(f"operator {of}: a parameter has shape {infer.show(data)}, but the sample {infer.show(like)}; "
                            f"expected the {place} of the sample's shape")  # fmt: skip
@@ -54,9 +50,7 @@ def _(ins, outs, *, of, **params):
     """The result has the type of the data, which is a floating-point type."""
     done = infer.same_type(of, ("a parameter", "a parameter"), [ins[0], *outs])
     if done[0] not in (*dtypes.FLOATS, dtypes.UNKNOWN):
-        raise OpTypeError(
-            f"operator {of}: a parameter has dtype {dtypes.NAMES[done[0]]}; expected a floating-point type"
-        )
+        raise OpTypeError(f"operator {of}: a parameter has dtype {dtypes.NAMES[done[0]]}; expected a floating-point type")
     return [done[0], *ins[1:]], done[1:]
 
 

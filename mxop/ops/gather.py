@@ -245,9 +245,7 @@ def pick(data, index, *, axis: int | None = -1, keepdims: bool = False, mode: Li
 
 
 @kernel(name="_pick_grad", shape_only=(2,))
-def pick_grad(
-    head, index, like, *, axis: int | None = -1, keepdims: bool = False, mode: Literal["clip", "wrap"] = "clip"
-):
+def pick_grad(head, index, like, *, axis: int | None = -1, keepdims: bool = False, mode: Literal["clip", "wrap"] = "clip"):
     """Put the elements of `head` to their places in zeros like `like`: the gradient of ``pick``."""
 
 

@@ -197,9 +197,7 @@ def _broadcast(op, shapes):
         for at, d in enumerate(s, rank - len(s)):
             if d != 1:
                 if result[at] not in (1, d):
-                    raise OpIndexError(
-                        f"operator {op}: index arrays of shapes {', '.join(map(str, shapes))} do not broadcast"
-                    )
+                    raise OpIndexError(f"operator {op}: index arrays of shapes {', '.join(map(str, shapes))} do not broadcast")
                 result[at] = d
     return result
 
@@ -225,9 +223,7 @@ def indexed_shape(op, data, items, arrays):
     """
     used = sum(item is not None for item in items)
     if used > len(data):
-        raise OpIndexError(
-            f"operator {op}: too many indices: the data has {len(data)} dimensions, the key names {used}"
-        )
+        raise OpIndexError(f"operator {op}: too many indices: the data has {len(data)} dimensions, the key names {used}")
     # beside an array, a number is an index array too
     advanced = [i for i, item in enumerate(items) if isinstance(item, (int, str))] if ARRAY in items else []
     together = _broadcast(op, arrays) if advanced else []

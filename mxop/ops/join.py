@@ -160,9 +160,7 @@ def _(F, heads, inputs, outputs, *, axis, num_args):
     name="SliceChannel",
     aliases=("split",),
     num_outputs=lambda *, num_outputs, **params: num_outputs,
-    output_names=lambda *, num_outputs, **params: [
-        f"output{i}" for i in range(num_outputs)
-    ],  # even a single one has a number
+    output_names=lambda *, num_outputs, **params: [f"output{i}" for i in range(num_outputs)],  # even a single one has a number
 )
 def slice_channel(data, *, num_outputs: Count, axis: int = 1, squeeze_axis: bool = False):
     """Split the data into equal parts along an axis.
@@ -199,9 +197,9 @@ def _(ins, outs, *, num_outputs, axis, squeeze_axis):
             + (" of size 1 (squeeze_axis)" if squeeze_axis else "")
         )
     middle = () if squeeze_axis else (None if size is None else size // num_outputs,)
-    part = infer.same_shape(
-        "SliceChannel", ["a part of the data", "output0"], [(*data[:at], *middle, *data[at + 1 :]), part]
-    )[0]
+    part = infer.same_shape("SliceChannel", ["a part of the data", "output0"], [(*data[:at], *middle, *data[at + 1 :]), part])[
+        0
+    ]
     return [data], [part] * num_outputs
 
 
@@ -246,9 +244,7 @@ def _parts(size, indices, sections):
     """Return the bounds of the parts of an axis."""
     if sections > 0:
         if size % sections:
-            raise OpValueError(
-                f"operator _split_v2: an axis of size {size} cannot be split into {sections} equal parts"
-            )
+            raise OpValueError(f"operator _split_v2: an axis of size {size} cannot be split into {sections} equal parts")
         step = size // sections
         return [(i * step, i * step + step) for i in range(sections)]
     starts = [slice(i, None).indices(size)[0] for i in indices]
@@ -336,9 +332,7 @@ def _(data, *, reps):
     if any(r < 0 for r in reps):
         raise OpValueError(f"operator tile: reps={reps} holds a negative number")
     if 0 in reps and not numpy_shape():
-        raise OpValueError(
-            f"operator tile: reps={reps}; expected numbers above 0, or mx.util.np_shape for an empty result"
-        )
+        raise OpValueError(f"operator tile: reps={reps}; expected numbers above 0, or mx.util.np_shape for an empty result")
     return tuple(times(d, r) for d, r in zip(*_aligned(data, reps), strict=True))
 
 

@@ -34,9 +34,7 @@ def _diagonal_of(name, shape, k, axis1, axis2):
         return a, b, first, second, None
     length = min(shape[a] - first, shape[b] - second)
     if length < 0:
-        raise OpValueError(
-            f"operator {name}: data of shape {infer.show(shape)} has no diagonal {k} of axes {axis1}, {axis2}"
-        )
+        raise OpValueError(f"operator {name}: data of shape {infer.show(shape)} has no diagonal {k} of axes {axis1}, {axis2}")
     return a, b, first, second, length
 
 
@@ -196,9 +194,7 @@ typed_by_first(diag)
 def _(ins, outs, *, k, axis1, axis2):
     if ins[0] is not None:
         found = (
-            _makediag_shape(ins[0], offset=k)
-            if len(ins[0]) == 1
-            else _diagonal_shape(ins[0], k=k, axis1=axis1, axis2=axis2)
+            _makediag_shape(ins[0], offset=k) if len(ins[0]) == 1 else _diagonal_shape(ins[0], k=k, axis1=axis1, axis2=axis2)
         )
         outs = infer.same_shape("diag", ("output", "the shape that the data give"), [outs[0], found])[:1]
     return ins, outs
@@ -425,9 +421,7 @@ def _corner(sizes, wanted, offset, center_crop):
         n > 0 <= o and o + n <= d for o, n, d in zip(offset, wanted, sizes, strict=True)
     )
     if not inside:
-        raise OpValueError(
-            f"operator Crop: h_w={tuple(wanted)} at offset={tuple(offset)} is no part of images of {sizes}"
-        )
+        raise OpValueError(f"operator Crop: h_w={tuple(wanted)} at offset={tuple(offset)} is no part of images of {sizes}")
     return offset
 
 
@@ -457,9 +451,7 @@ def _images(name, shape):
 
 def _split(name, shape, size, by):
     if size is not None and size % by:
-        raise OpValueError(
-            f"operator {name}: data of shape {infer.show(shape)}; {size} cannot be split into blocks of {by}"
-        )
+        raise OpValueError(f"operator {name}: data of shape {infer.show(shape)}; {size} cannot be split into blocks of {by}")
     return divided(size, by)
 
 

@@ -437,11 +437,7 @@ def _(xp, inputs, outputs):
 
 def _for_each(F, numbers, A):
     """Give one number a matrix the shape of the matrices."""
-    lifted = (
-        F.Reshape(numbers, shape=(1, 1))
-        if len(A.shape) == 2
-        else F.expand_dims(F.expand_dims(numbers, axis=-1), axis=-1)
-    )
+    lifted = F.Reshape(numbers, shape=(1, 1)) if len(A.shape) == 2 else F.expand_dims(F.expand_dims(numbers, axis=-1), axis=-1)
     return F.broadcast_like(lifted, A)
 
 

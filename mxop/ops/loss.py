@@ -91,9 +91,7 @@ def _like_data(op):
 def _probabilities(F, data, multi_output, preserve_shape):
     if multi_output or preserve_shape:
         return F.softmax(data, axis=1 if multi_output else -1)
-    return (
-        F.softmax(data, axis=-1) if len(data.shape) == 2 else F.reshape_like(F.softmax(F.Flatten(data), axis=-1), data)
-    )
+    return F.softmax(data, axis=-1) if len(data.shape) == 2 else F.reshape_like(F.softmax(F.Flatten(data), axis=-1), data)
 
 
 @composite(aliases=("Softmax",))
@@ -181,9 +179,7 @@ def svm_slope(data, chosen, *, margin: float, coefficient: float, use_linear: bo
 
 
 @composite
-def SVMOutput(
-    F, data, label, *, margin: float = 1.0, regularization_coefficient: float = 1.0, use_linear: bool = False
-):
+def SVMOutput(F, data, label, *, margin: float = 1.0, regularization_coefficient: float = 1.0, use_linear: bool = False):
     """The data, with the gradient of the squared hinge loss of scores against labels (with `use_linear` the hinge loss).
 
     Parameters
@@ -287,9 +283,7 @@ def MAERegressionOutput(F, data, label, *, grad_scale: float = 1.0):
 
 _regression(LinearRegressionOutput, lambda F, data: data, lambda F, out, label: out - label)
 _regression(LogisticRegressionOutput, lambda F, data: F.sigmoid(data), lambda F, out, label: out - label)
-_regression(
-    MAERegressionOutput, lambda F, data: data, lambda F, out, label: 2 * F._greater_scalar(out - label, scalar=0) - 1
-)
+_regression(MAERegressionOutput, lambda F, data: data, lambda F, out, label: 2 * F._greater_scalar(out - label, scalar=0) - 1)
 
 
 # ---- any loss --------------------------------------------------------------------------------------------------------

@@ -54,9 +54,7 @@ def _mixed_types(op, groups):
             for k, t in zip(places, shared, strict=True):
                 found[k] = t
         wide = [k for k, t in enumerate(found) if t is None]
-        infer.same_type(
-            op.name, ["the float32 copies", *(names[k] for k in wide)], [dtypes.FLOAT32, *(types[k] for k in wide)]
-        )
+        infer.same_type(op.name, ["the float32 copies", *(names[k] for k in wide)], [dtypes.FLOAT32, *(types[k] for k in wide)])
         found = [dtypes.FLOAT32 if t is None else t for t in found]
         return found[:n], found[n:]
 

@@ -232,8 +232,7 @@ def _(ins, outs, *, transpose_a, transpose_b, forward_stype):
     lhs, rhs = ((None,) * rank if s is None else s for s in ins)
     if len(lhs) < 3 or len(lhs) != len(rhs):
         raise OpValueError(
-            f"operator batch_dot: lhs has shape {infer.show(lhs)} and rhs {infer.show(rhs)}; "
-            "expected equal ranks of at least 3"
+            f"operator batch_dot: lhs has shape {infer.show(lhs)} and rhs {infer.show(rhs)}; expected equal ranks of at least 3"
         )
     batch = infer.same_shape("batch_dot", ["the batch of lhs", "the batch of rhs"], [lhs[:-2], rhs[:-2]])[0]
     if outs[0] is not None and len(outs[0]) == len(lhs):

@@ -390,9 +390,7 @@ def softmax(F, data, length=None, *, axis: int = -1, temperature: float | None =
     return _normalized(F, data, length, axis, temperature, dtype)
 
 
-@composite(
-    active_inputs=_softmax_inputs, by_keyword=("length",)
-)  # in MXNet it has no length: softmin(x, -1) gives the axis
+@composite(active_inputs=_softmax_inputs, by_keyword=("length",))  # in MXNet it has no length: softmin(x, -1) gives the axis
 def softmin(F, data, length=None, *, axis: int = -1, temperature: float | None = None, dtype: DType | None = None,
             use_length: bool | None = False):  # fmt: skip
     """Softmax of the negated data.  Parameters as for ``softmax``.

@@ -340,9 +340,7 @@ def lamb_update_phase1(F, weight, grad, mean, var, *, beta1: float = 0.9, beta2:
     """
     rates = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "wd": wd, "rescale_grad": rescale_grad}
     left = [1 - beta1**t, 1 - beta2**t] if bias_correction else [1.0, 1.0]
-    return F._lamb_direction(
-        weight, grad, mean, var, left1=left[0], left2=left[1], clip_gradient=clip_gradient, **rates
-    )
+    return F._lamb_direction(weight, grad, mean, var, left1=left[0], left2=left[1], clip_gradient=clip_gradient, **rates)
 
 
 @elementwise(name="_lamb_step", broadcast=True)

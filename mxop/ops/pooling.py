@@ -160,11 +160,7 @@ def window_shares(
 
 
 def _shares_shape(data, *, kernel, stride, dilate, pad, count, padded):
-    return (
-        None
-        if data is None
-        else counts("_window_shares", data[2:], frame("_window_shares", kernel, stride, (), pad), count)
-    )
+    return None if data is None else counts("_window_shares", data[2:], frame("_window_shares", kernel, stride, (), pad), count)
 
 
 window_shares.shape(_shares_shape)

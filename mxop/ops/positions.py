@@ -171,9 +171,7 @@ def _(xp, inputs, outputs):
     old, index, new = inputs
     places = index.astype(xp.int64)
     if places.size and not bool(((places >= 0) & (places < len(old))).all()):
-        raise OpIndexError(
-            f"operator _contrib_index_copy: index_vector names rows that old_tensor of {len(old)} does not have"
-        )
+        raise OpIndexError(f"operator _contrib_index_copy: index_vector names rows that old_tensor of {len(old)} does not have")
     outputs[0][...] = old
     outputs[0][places] = new
 

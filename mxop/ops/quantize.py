@@ -322,9 +322,7 @@ zero_gradient(calibrate_entropy)
 def _(ins, outs, *, num_quantized_bins):
     hist, edges = ins
     known = infer.known(hist) and infer.known(edges)
-    if known and (
-        len(hist) != 1 or edges != (hist[0] + 1,) or not hist[0] % 2 or not 3 <= num_quantized_bins <= hist[0]
-    ):
+    if known and (len(hist) != 1 or edges != (hist[0] + 1,) or not hist[0] % 2 or not 3 <= num_quantized_bins <= hist[0]):
         raise OpValueError(
             f"operator _contrib_calibrate_entropy: hist has shape {hist}, hist_edges {edges}, num_quantized_bins="
             f"{num_quantized_bins}; expected an odd number of bins, one edge more, and no more levels than bins"

@@ -26,9 +26,7 @@ def _(steps, inputs, outputs, *, num_hidden, flatten):
     data, weight = (steps.converted(x, dtypes.FLOAT64) for x in inputs)
     rows, inner = layer_matrix(data.shape, flatten)
     exact = steps.temporary((rows, num_hidden), dtypes.FLOAT64)
-    product(
-        steps, matrix_of(steps, data, (rows, inner)), matrix_of(steps, weight, (num_hidden, inner)), exact, False, True
-    )
+    product(steps, matrix_of(steps, data, (rows, inner)), matrix_of(steps, weight, (num_hidden, inner)), exact, False, True)
     steps.move(reviewed(steps.converted(exact, dtypes.INT64), outputs[0].shape), outputs[0])
 
 
@@ -129,10 +127,7 @@ def _(ins, outs, **params):
     name, n = "_contrib_quantized_fully_connected", 2 if params["no_bias"] else 3
     layer, output = layer_shapes(name, ins[:n], outs[:1], **params)
     names = [*_inputs(**params)[n:], "min_output", "max_output"]
-    limits = [
-        infer.same_shape(name, (of, "a limit"), [s, (1,)])[0]
-        for of, s in zip(names, [*ins[n:], *outs[1:]], strict=True)
-    ]
+    limits = [infer.same_shape(name, (of, "a limit"), [s, (1,)])[0] for of, s in zip(names, [*ins[n:], *outs[1:]], strict=True)]
     return [*layer, *limits[:-2]], [*output, *limits[-2:]]
 
 

@@ -179,9 +179,7 @@ def _mixed(F, name, key, mu, alpha, **made):
 
 # ---- operators ------------------------------------------------------------------------------------------------------
 @composite(name="_random_uniform", aliases=("random_uniform", "uniform"), random=True)
-def random_uniform(
-    F, *, low: float = 0.0, high: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None
-):
+def random_uniform(F, *, low: float = 0.0, high: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None):
     """Draw numbers of a uniform distribution over the interval from `low` (included) to `high` (excluded).
 
     A float32 has 24 random bits, a float64 53.
@@ -197,9 +195,7 @@ def random_uniform(
 
 
 @composite(name="_random_normal", aliases=("random_normal", "normal"), random=True)
-def random_normal(
-    F, *, loc: float = 0.0, scale: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None
-):
+def random_normal(F, *, loc: float = 0.0, scale: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None):
     """Draw numbers of a normal distribution of mean `loc` and standard deviation `scale`.
 
     >>> mx.random.seed(7)
@@ -207,9 +203,7 @@ def random_normal(
     True
     """
     _above("_random_normal", ">", scale=scale)
-    return F._normal_of(
-        F._draw_key(ctx=ctx), loc=loc, scale=scale, shape=shape, dtype=code_for("_random_normal", dtype)
-    )
+    return F._normal_of(F._draw_key(ctx=ctx), loc=loc, scale=scale, shape=shape, dtype=code_for("_random_normal", dtype))
 
 
 @composite(name="_random_exponential", aliases=("random_exponential",), random=True)
@@ -246,9 +240,7 @@ def random_randint(F, *, low: Scalar, high: Scalar, shape: Shape = (), ctx: str 
 
 
 @composite(name="_random_gamma", aliases=("random_gamma",), random=True)
-def random_gamma(
-    F, *, alpha: float = 1.0, beta: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None
-):
+def random_gamma(F, *, alpha: float = 1.0, beta: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None):
     """Draw numbers of a gamma distribution of shape `alpha` and scale `beta`: their mean is ``alpha * beta``.
 
     >>> mx.random.seed(7)
@@ -273,9 +265,7 @@ def random_poisson(F, *, lam: float = 1.0, shape: Shape = (), ctx: str = "", dty
 
 
 @composite(name="_random_negative_binomial", aliases=("random_negative_binomial",), random=True)
-def random_negative_binomial(
-    F, *, k: int = 1, p: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None
-):
+def random_negative_binomial(F, *, k: int = 1, p: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None):
     """Draw how many trials fail before `k` succeed, each with probability `p`; above 1 that counts as 1.
 
     >>> mx.random.seed(7)

@@ -314,9 +314,7 @@ def _position(op, find):
 
     both_ways(
         op,
-        lambda data, *, axis=1, keepdims=False: (
-            None if data is None else _position_shape(op.name, data, axis, keepdims)
-        ),
+        lambda data, *, axis=1, keepdims=False: None if data is None else _position_shape(op.name, data, axis, keepdims),
     )
 
     @op.cpu(prepared=True)

@@ -108,9 +108,7 @@ def _with_weight(op):
         if attrs["sample_type"] == "nearest":
             check_arity(attrs, n)
         elif n != 2:
-            raise OpTypeError(
-                f"operator {op.name} takes 2 inputs (data, weight) with sample_type='bilinear', {n} given"
-            )
+            raise OpTypeError(f"operator {op.name} takes 2 inputs (data, weight) with sample_type='bilinear', {n} given")
 
     op.input_names, op.check_arity = names, check
 
@@ -212,9 +210,7 @@ def _mixes(op, rows):
         found = steps.room(out, code)
         parts = rows(data.shape[axis], out.shape[axis], how)
         even = all(len({weight for _, weight in row}) < 2 for row in parts)
-        steps.work(
-            compiled("along").Mixture(along(data.shape, axis), code, parts, even), steps.converted(data, code), found
-        )
+        steps.work(compiled("along").Mixture(along(data.shape, axis), code, parts, even), steps.converted(data, code), found)
         steps.move(found, out)
 
     @op.gpu
@@ -288,11 +284,7 @@ def BilinearResize2D(
 def _(ins, outs, *, height, width, scale_height, scale_width, mode, align_corners):
     name = "_contrib_BilinearResize2D"
     scales = (scale_height, scale_width)
-    if (
-        (mode == "odd_scale" and None in scales)
-        or scales.count(None) == 1
-        or any(s is not None and s <= 0 for s in scales)
-    ):
+    if (mode == "odd_scale" and None in scales) or scales.count(None) == 1 or any(s is not None and s <= 0 for s in scales):
         raise OpValueError(f"operator {name}: scale_height={scale_height} and scale_width={scale_width} with mode={mode!r}; "
                            f"expected two numbers above 0{'' if mode == 'odd_scale' else ', or none'}")  # fmt: skip
     images = ("data", "batch, channels, height, width")

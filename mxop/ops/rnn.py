@@ -32,9 +32,7 @@ def _cut(F, vector, sizes):
 
 def _rows(F, data, n):
     """Return the `n` slices along the first axis."""
-    return (
-        F.SliceChannel(data, num_outputs=n, axis=0, squeeze_axis=True) if n > 1 else [F.reshape(data, shape=(-3, -2))]
-    )
+    return F.SliceChannel(data, num_outputs=n, axis=0, squeeze_axis=True) if n > 1 else [F.reshape(data, shape=(-3, -2))]
 
 
 def _cells(F, parameters, cells, ways):
@@ -205,9 +203,7 @@ def _(*, mode, state_size, projection_size, lstm_state_clip_min, lstm_state_clip
 
     def inputs_of(n):
         if n < fixed or (n - fixed) % each:
-            raise OpValueError(
-                f"operator RNN: parameters has {n} elements; expected {fixed} and {each} more for each input"
-            )
+            raise OpValueError(f"operator RNN: parameters has {n} elements; expected {fixed} and {each} more for each input")
         return (n - fixed) // each
 
     state, cell = ((len(cells), "batch", n) for n in (out, state_size))

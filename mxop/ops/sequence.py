@@ -39,9 +39,7 @@ def keep_or(data, kept, *, value: Scalar):
 
 
 @composite(aliases=("_npx_sequence_mask",), active_inputs=_inputs)
-def SequenceMask(
-    F, data, sequence_length=None, *, use_sequence_length: bool = False, value: Scalar = 0.0, axis: int = 0
-):
+def SequenceMask(F, data, sequence_length=None, *, use_sequence_length: bool = False, value: Scalar = 0.0, axis: int = 0):
     """Replace what lies beyond the end of each sequence.
 
     Parameters
@@ -127,9 +125,7 @@ def _inferred(op, forward, backward=None):
             ins[0] = infer.same_shape(op.name, ("data", "output"), [ins[0], backward(outs[0])])[0]
         if ins[0] is not None:
             wanted = _checked(op.name, ins[0], axis)
-            ins[1:] = [
-                infer.same_shape(op.name, ("sequence_length", "the batch of the data"), [s, wanted])[0] for s in ins[1:]
-            ]
+            ins[1:] = [infer.same_shape(op.name, ("sequence_length", "the batch of the data"), [s, wanted])[0] for s in ins[1:]]
             names = ("output", "the shape that the data give")
             outs = infer.same_shape(op.name, names, [outs[0], forward(ins[0], axis)])[:1]
         return ins, outs

@@ -95,17 +95,13 @@ def _target_shape(shape, target, keep_highest):
     if len(zeros) > 1:
         raise OpValueError(f"operator Reshape: target_shape={target} holds more than one 0")
     if zeros:
-        result[zeros[0]] = _ratio(
-            "Reshape", product_of(shape), product_of([d for d in result if d != 0]), target, shape
-        )
+        result[zeros[0]] = _ratio("Reshape", product_of(shape), product_of([d for d in result if d != 0]), target, shape)
     return tuple(result)
 
 
 def _same_size(op, shape, result):
     if product_of(shape) != product_of(result) and None not in shape and None not in result:
-        raise OpValueError(
-            f"operator {op}: shape {shape} has {size_of(shape)} elements but {result} has {size_of(result)}"
-        )
+        raise OpValueError(f"operator {op}: shape {shape} has {size_of(shape)} elements but {result} has {size_of(result)}")
     return result
 
 
@@ -212,9 +208,7 @@ def _span(begin, end, rank, side):
     b = 0 if begin is None else begin + rank if begin < 0 else begin
     e = rank if end is None else end + rank if end < 0 else end
     if not 0 <= b <= e <= rank:
-        raise OpValueError(
-            f"operator reshape_like: {side}_begin={begin}, {side}_end={end} are no range of {rank} dimensions"
-        )
+        raise OpValueError(f"operator reshape_like: {side}_begin={begin}, {side}_end={end} are no range of {rank} dimensions")
     return b, e
 
 
@@ -291,9 +285,7 @@ def _squeeze_forward(data, *, axis):
         axes = {infer.normal_axis("squeeze", a, len(data)) for a in axis}
         wrong = next((a for a in axes if data[a] not in (1, None)), None)
         if wrong is not None:
-            raise OpValueError(
-                f"operator squeeze: axis {wrong} of shape {infer.show(data)} has size {data[wrong]}, not 1"
-            )
+            raise OpValueError(f"operator squeeze: axis {wrong} of shape {infer.show(data)} has size {data[wrong]}, not 1")
         kept = tuple(d for i, d in enumerate(data) if i not in axes)
     return kept if kept or numpy_shape() else (1,)
 
@@ -443,9 +435,7 @@ def broadcast_to(data, *, shape: Shape = ()):
 def _broadcast_to_forward(data, *, shape):
     lead = len(shape) - len(data)
     if lead < 0:
-        raise OpValueError(
-            f"operator broadcast_to: shape={shape} has fewer dimensions than the data, {infer.show(data)}"
-        )
+        raise OpValueError(f"operator broadcast_to: shape={shape} has fewer dimensions than the data, {infer.show(data)}")
     if any(d < 0 for d in shape):
         raise OpValueError(f"operator broadcast_to: shape={shape} holds a negative size")
     return tuple(data[i - lead] if d == 0 and i >= lead else d for i, d in enumerate(shape))
@@ -479,9 +469,7 @@ def _broadcast_axis_forward(data, *, axis, size):
     for a, s in zip(axis, size, strict=True):
         at = infer.normal_axis("broadcast_axis", a, len(data))
         if data[at] not in (1, None):
-            raise OpValueError(
-                f"operator broadcast_axis: axis {a} of shape {infer.show(data)} has size {data[at]}, not 1"
-            )
+            raise OpValueError(f"operator broadcast_axis: axis {a} of shape {infer.show(data)} has size {data[at]}, not 1")
         result[at] = s
     return tuple(result)
 

@@ -49,9 +49,7 @@ def _halved(data, **params):
     if data is None:
         return None
     if _axes(ifft, data)[-1] is not None and data[-1] % 2:
-        raise OpValueError(
-            f"operator {ifft.name}: data has shape {infer.show(data)}; expected pairs along the last axis"
-        )
+        raise OpValueError(f"operator {ifft.name}: data has shape {infer.show(data)}; expected pairs along the last axis")
     return (*data[:-1], None if data[-1] is None else data[-1] // 2)
 
 

@@ -79,9 +79,7 @@ def _product_shape(values, columns, starts, rhs, *, size, transpose):
         return None
     rows = (size, starts[0] - 1)
     if len(rhs) not in (1, 2) or not infer.compatible(rhs[:1], (rows[transpose],)):
-        raise OpValueError(
-            f"operator _csr_dot: rhs has shape {infer.show(rhs)}; the matrix has {rows[transpose]} columns"
-        )
+        raise OpValueError(f"operator _csr_dot: rhs has shape {infer.show(rhs)}; the matrix has {rows[transpose]} columns")
     return (rows[not transpose], *rhs[1:])
 
 

@@ -36,9 +36,7 @@ def _packed(xp, n, offset, lower):
 def _extracttrian_shape(A, *, offset, lower):
     batch, n = square("_linalg_extracttrian", A)
     if n is not None and abs(offset) > n:
-        raise OpValueError(
-            f"operator _linalg_extracttrian: A of shape {infer.show(A)} has no triangle from diagonal {offset}"
-        )
+        raise OpValueError(f"operator _linalg_extracttrian: A of shape {infer.show(A)} has no triangle from diagonal {offset}")
     return (*batch, None if n is None else (n - abs(offset)) * (n - abs(offset) + 1) // 2)
 
 

@@ -223,9 +223,7 @@ def _meetings(sizes, found, at):
             first = max(0, -(start // step))
             stop = max(first, min(n, (size - 1 - start) // step + 1))
             inside.append(slice(first, stop))
-            images.append(
-                slice(first * step + start, (stop - 1) * step + start + 1, step) if stop > first else slice(0, 0)
-            )
+            images.append(slice(first * step + start, (stop - 1) * step + start + 1, step) if stop > first else slice(0, 0))
         yield tuple(images), tuple(inside)
 
 

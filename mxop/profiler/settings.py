@@ -43,9 +43,7 @@ def parsed(given: dict[str, Any]) -> Settings:
     kinds = {f.name: f.type for f in fields(Settings)}
     for name in given:
         if name not in kinds:
-            raise OpTypeError(
-                f"Cannot find argument '{name}', Possible Arguments: {', '.join(kinds)}{closest(name, kinds)}"
-            )
+            raise OpTypeError(f"Cannot find argument '{name}', Possible Arguments: {', '.join(kinds)}{closest(name, kinds)}")
     settings = Settings(**{name: _value(name, str(value), kinds[name]) for name, value in given.items()})
     check_process(settings.profile_process)
     if settings.continuous_dump and not settings.dump_period > 0:

@@ -63,9 +63,7 @@ def _values(section: str, row: Row) -> list[float | None]:
     """Return total, least, most and mean in the units of a section; None for a column that it has not."""
     count, total, least, most = row
     wanted = (head is not None for head in _HEADS[section])
-    return [
-        v / _UNITS[section] if w else None for w, v in zip(wanted, (total, least, most, total / count), strict=True)
-    ]
+    return [v / _UNITS[section] if w else None for w, v in zip(wanted, (total, least, most, total / count), strict=True)]
 
 
 def _lines(section: str, rows: list[tuple[str, Row]]) -> list[str]:

@@ -66,9 +66,7 @@ class Trace:
         if dropped:
             text = f"{dropped} events were dropped: too many came between two dumps"
             at = (events[-1][5] - _ORIGIN) / 1000 if events else 0
-            yield json.dumps(
-                {"name": text, "cat": "profiler", "ph": "i", "s": "g", "ts": at, "pid": self._pid, "tid": 0}
-            )
+            yield json.dumps({"name": text, "cat": "profiler", "ph": "i", "s": "g", "ts": at, "pid": self._pid, "tid": 0})
 
     def _named(self, what: str, thread: int, name: str) -> dict[str, Any]:
         return {"name": what, "ph": "M", "pid": self._pid, "tid": thread, "args": {"name": name}}

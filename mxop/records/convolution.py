@@ -23,9 +23,7 @@ def counts(sizes, kernel, stride, dilate, pad, count="valid"):
     found = []
     for size, k, s, d, p in zip(sizes, kernel, stride, dilate, pad, strict=True):
         spare = size + 2 * p - d * (k - 1) - 1
-        found.append(
-            {"valid": spare // s + 1, "full": int(np.ceil(spare / s)) + 1, "same": int(np.ceil(size / s))}[count]
-        )
+        found.append({"valid": spare // s + 1, "full": int(np.ceil(spare / s)) + 1, "same": int(np.ceil(size / s))}[count])
     return tuple(found)
 
 
@@ -74,8 +72,7 @@ def _windows_sum(data, kernel, stride=(), dilate=(), pad=(), size=()):
 
 def _deconvolved(sizes, at, adj=()):
     return tuple(
-        (n - 1) * s + d * (k - 1) + 1 - 2 * p + a
-        for n, k, s, d, p, a in zip(sizes, *at, adj or (0,) * len(sizes), strict=True)
+        (n - 1) * s + d * (k - 1) + 1 - 2 * p + a for n, k, s, d, p, a in zip(sizes, *at, adj or (0,) * len(sizes), strict=True)
     )
 
 
@@ -130,9 +127,7 @@ def _convolved_weight(data, head, num_group=1, **where):
     windows = windows_of(data, **where)
     windows = windows.reshape(*windows.shape[:3], -1)
     pairs = zip(np.split(windows, num_group, 1), np.split(head.reshape(*head.shape[:2], -1), num_group, 1), strict=True)
-    return np.concatenate([np.einsum("bcpn,bfn->fcp", x, h) for x, h in pairs]).reshape(
-        head.shape[1], -1, *where["kernel"]
-    )
+    return np.concatenate([np.einsum("bcpn,bfn->fcp", x, h) for x, h in pairs]).reshape(head.shape[1], -1, *where["kernel"])
 
 
 def _finished(result, bias, last):

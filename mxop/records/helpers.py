@@ -76,9 +76,7 @@ def _product_of_others(x, *factors, axis=None, exclude=False):
         """Return the sum for the remaining `left` factors, where the elements `chosen` are taken."""
         if not left:
             return np.prod([v for k, v in enumerate(rows[0][row]) if k not in chosen])
-        return sum(
-            left[0][row][k] * rest(row, left[1:], {*chosen, k}) for k in range(rows[0].shape[1]) if k not in chosen
-        )
+        return sum(left[0][row][k] * rest(row, left[1:], {*chosen, k}) for k in range(rows[0].shape[1]) if k not in chosen)
 
     found = np.array([[rest(i, rows[1:], {j}) for j in range(rows[0].shape[1])] for i in range(rows[0].shape[0])])
     moved = [x.shape[i] for i in order]

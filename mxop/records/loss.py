@@ -38,9 +38,7 @@ def _softmax_grad(data, label, scale=1.0, ignore_label=-1.0, multi_output=False,
         weight = weight * counts
     weight = (
         weight
-        / {"null": label[0].size if multi_output else 1, "batch": label.size, "valid": max(counts.sum(), 1)}[
-            normalization
-        ]
+        / {"null": label[0].size if multi_output else 1, "batch": label.size, "valid": max(counts.sum(), 1)}[normalization]
     )
     axis = 1 if multi_output else -1
     place = np.arange(data.shape[axis]).reshape([-1 if k == axis % data.ndim else 1 for k in range(data.ndim)])

@@ -100,9 +100,7 @@ def rmspropalex(weight, grad, n, g, delta, lr, gamma1=0.95, gamma2=0.9, epsilon=
     return _clipped(weight + delta, clip_weights), n, g, delta
 
 
-def lamb_direction(
-    weight, grad, mean, var, t, wd, beta1=0.9, beta2=0.999, epsilon=1e-6, bias_correction=True, **params
-):
+def lamb_direction(weight, grad, mean, var, t, wd, beta1=0.9, beta2=0.999, epsilon=1e-6, bias_correction=True, **params):
     grad = _scaled(grad, **params)
     mean, var = beta1 * mean + (1 - beta1) * grad, beta2 * var + (1 - beta2) * grad**2
     m, v = (mean / (1 - beta1**t), var / (1 - beta2**t)) if bias_correction else (mean, var)
@@ -208,9 +206,7 @@ def _step(step: Callable, *states: tuple, params: Any = ({},), **more: Any) -> R
     given = [{"lr": 0.125, **p, **q} for p, q in zip([*params, *[params[-1]] * 2], _CLIP, strict=False)]
     n = 2 + len(states)
     refuses = [Refusal("required parameter 'lr'", params={}), Refusal("shape", shapes=(_SHAPE,) * (n - 1) + ((4,),))]
-    return Record(
-        step, domain=(_W, _G, *states), params=given, shapes=[(_SHAPE,) * n], dtypes="f", refuses=refuses, **more
-    )
+    return Record(step, domain=(_W, _G, *states), params=given, shapes=[(_SHAPE,) * n], dtypes="f", refuses=refuses, **more)
 
 
 def _without(params: dict, *names: str) -> dict:
@@ -243,9 +239,7 @@ def _many(record: Record, *names: str, after: Any = (), count: str = "num_weight
     arrays = len(record.shapes[0]) - (len(after) == 1)  # what is for all stands at the end of the record
     params = []
     for given in record.params:
-        rates = {
-            k: (given.get(inner[k], 0.25), given.get(inner[k], 0.25) + (1 if k == "step_count" else 0.5)) for k in names
-        }
+        rates = {k: (given.get(inner[k], 0.25), given.get(inner[k], 0.25) + (1 if k == "step_count" else 0.5)) for k in names}
         params.append({**_without(given, "lr", "wd", "eta", "t"), **rates, count: 2})
     domains = [*record.domain[:arrays]] * 2 + list(after)
     wide = {i * arrays + k: t for i in (0, 1) for k, t in record.input_types.items() if k < arrays}

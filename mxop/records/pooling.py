@@ -27,9 +27,7 @@ def _pooling(
             *data.shape[:2], *(1,) * (data.ndim - 2)
         )
     else:
-        result = _windowed(
-            data, kernel, stride, pad, pool_type, pooling_convention, p_value, count_include_pad is not False
-        )
+        result = _windowed(data, kernel, stride, pad, pool_type, pooling_convention, p_value, count_include_pad is not False)
     return np.moveaxis(result, 1, -1) if last else result
 
 

@@ -54,9 +54,7 @@ def rnn(data, parameters, state, *more, state_size, num_layers, mode, bidirectio
     steps, batch, n_inputs = data.shape
     ways, out = 1 + bidirectional, projection_size or state_size
     lengths = np.asarray(more[-1]).astype(int) if use_sequence_length else [steps] * batch
-    cells = _cells(
-        parameters, n_inputs, num_layers * ways, ways, _GATES[mode], state_size, out, projection_size is not None
-    )
+    cells = _cells(parameters, n_inputs, num_layers * ways, ways, _GATES[mode], state_size, out, projection_size is not None)
     limits = lstm_state_clip_min, lstm_state_clip_max, lstm_state_clip_nan
     states = np.array(state)
     carries = np.array(more[0]) if mode == "lstm" else np.zeros((len(cells), batch, state_size))

@@ -104,9 +104,7 @@ def code_of(dtype: Any) -> int:
     except Exception:  # NumPy reads a small language here, and has an error for each mistake in it
         code = None
     if code is None:
-        raise OpTypeError(
-            f"dtype {shown(dtype)} is not supported; expected one of {', '.join(CODES)}{closest(dtype, CODES)}"
-        )
+        raise OpTypeError(f"dtype {shown(dtype)} is not supported; expected one of {', '.join(CODES)}{closest(dtype, CODES)}")
     return code
 
 

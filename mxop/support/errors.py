@@ -230,9 +230,7 @@ def of_gpu(problem: Exception, who: str) -> Exception:
     """Return the error to raise for one of CuPy's or CUDA's, which says what ran; any other error as it is."""
     ours = isinstance(problem, MXNetError)
     cause = problem.__cause__ if ours else problem
-    if type(cause).__module__.partition(".")[0] not in ("cupy", "cupy_backends") or str(problem).startswith(
-        "operator "
-    ):
+    if type(cause).__module__.partition(".")[0] not in ("cupy", "cupy_backends") or str(problem).startswith("operator "):
         return problem
     text = str(problem) if ours else f"{type(problem).__name__}: {problem}"
     if not ours and type(problem).__name__ == "CUDARuntimeError":

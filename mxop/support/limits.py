@@ -52,8 +52,7 @@ def check_outputs(op_name: str, count: int, what: str = "outputs") -> int:
 def too_many(who: str, what: str) -> OpValueError:
     """Return the error for a number of outputs that is not allowed."""
     return OpValueError(
-        f"{who} asks for {what}; at most {max_outputs()} are allowed (the environment variable {_OUTPUTS} "
-        "says how many)"
+        f"{who} asks for {what}; at most {max_outputs()} are allowed (the environment variable {_OUTPUTS} says how many)"
     )
 
 

@@ -87,9 +87,7 @@ def suggestion(name: str, known: Iterable[str], of_mxnet: Iterable[str] = ()) ->
     return closest(name, sorted(known))
 
 
-def attribute(
-    module: str, name: str, known: Callable[[], Iterable[str]] = tuple, there: str | None = None
-) -> OpLookupError:
+def attribute(module: str, name: str, known: Callable[[], Iterable[str]] = tuple, there: str | None = None) -> OpLookupError:
     """Return the error for an attribute that a module does not have; see :func:`error`."""
     module = public(module)
     return error(f"module {module!r} has no attribute {name!r}", name, module, known, there)

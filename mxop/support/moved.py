@@ -64,9 +64,7 @@ class Moved:
     @classmethod
     def create_module(cls, spec: ModuleSpec) -> ModuleType:
         """Return the one module there is, which from now on lies in ``sys.modules`` under this name, too."""
-        import_module(
-            "mxop"
-        )  # another thread may be importing the package: wait, as no module of it can be used before
+        import_module("mxop")  # another thread may be importing the package: wait, as no module of it can be used before
         module = import_module(cls.home(spec.name))
         cls._specs.setdefault(module.__name__, module.__spec__)
         return module

@@ -66,9 +66,7 @@ def pair(found: Any, what: str) -> tuple[Any, Any]:
 
 
 # ---- loops ---------------------------------------------------------------------------------------------------------------
-Step = tuple[
-    list[Any], Form, Any, list[Any]
-]  # what a function returned: outputs, flat, and their form; states, and flat
+Step = tuple[list[Any], Form, Any, list[Any]]  # what a function returned: outputs, flat, and their form; states, and flat
 
 
 class ForEach:

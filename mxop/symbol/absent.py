@@ -41,14 +41,10 @@ def needs(absent: Counter[str], packages: Mapping[str, str]) -> OpLookupError:
     public = registry.names(hidden=False)
     told = []
     if yet:
-        told.append(
-            ", ".join(f"{name} ({n})" for name, n in yet.items()) + ", which MXNet has and mxop does not have yet"
-        )
+        told.append(", ".join(f"{name} ({n})" for name, n in yet.items()) + ", which MXNet has and mxop does not have yet")
     if others := {name: n for name, n in absent.items() if name not in yet}:
         listed = ", ".join(
-            f"{name!r} ({n}) of package {packages[name]}"
-            if name in packages
-            else f"{name!r} ({n}{suggestion(name, public)})"
+            f"{name!r} ({n}) of package {packages[name]}" if name in packages else f"{name!r} ({n}{suggestion(name, public)})"
             for name, n in others.items()
         )
         told.append(f"{listed}, which is not registered: import the module or load the library that defines it")

@@ -43,9 +43,7 @@ def _one_of_each_name(symbol: Any) -> Any:
     return type(symbol)(compose(symbol._entries, {name: (first[name], 0) for name in again}, None)) if again else symbol
 
 
-def _executor(
-    symbol: Any, ctx: Any, arrays: list[Any], grads: list[Any], reqs: list[str], aux: list[Any], passes: Any
-) -> Any:
+def _executor(symbol: Any, ctx: Any, arrays: list[Any], grads: list[Any], reqs: list[str], aux: list[Any], passes: Any) -> Any:
     """Return the executor for arrays that may be sparse."""
     from ..graph.executor import Executor
     from .sparse_executor import SparseExecutor, is_sparse, makes_sparse
@@ -96,9 +94,7 @@ def _arrays_for(
             for n, want, stype in zip(nodes, wanted, stored, strict=True)
         ]
 
-    by_gradient = [
-        sparse_executor.gradient_storage(graph, n, stype) for n, stype in zip(arguments, stored, strict=True)
-    ]
+    by_gradient = [sparse_executor.gradient_storage(graph, n, stype) for n, stype in zip(arguments, stored, strict=True)]
     every, dense = [True] * len(arguments), ["default"] * len(states)
     return (
         made(sharing.argument, arguments, every, stored), made(sharing.gradient, arguments, wanted, by_gradient),
@@ -113,9 +109,7 @@ def _of_variables(what: str, given: Mapping[str, Any], names: Sequence[str], fra
     """
     for name in given:
         if name not in names:
-            warnings.warn(
-                f"{what}: {name!r} is no argument{closest(name, names)}, and is left out", UserWarning, frames
-            )
+            warnings.warn(f"{what}: {name!r} is no argument{closest(name, names)}, and is left out", UserWarning, frames)
     return {name: value for name, value in given.items() if name in names}
 
 
@@ -125,9 +119,7 @@ def requests(grad_req: Any, names: list[str], frames: int = 7) -> list[str]:
         found = [grad_req] * len(names)
     elif isinstance(grad_req, (list, tuple)):
         if len(grad_req) != len(names):
-            raise OpValueError(
-                f"grad_req has {len(grad_req)} items; the symbol has {len(names)} arguments: {', '.join(names)}"
-            )
+            raise OpValueError(f"grad_req has {len(grad_req)} items; the symbol has {len(names)} arguments: {', '.join(names)}")
         found = list(grad_req)
     elif isinstance(grad_req, Mapping):
         known = _of_variables("grad_req", grad_req, names, frames)
@@ -136,9 +128,7 @@ def requests(grad_req: Any, names: list[str], frames: int = 7) -> list[str]:
         raise OpTypeError(f"grad_req={grad_req!r}; expected a string, a list or a dict")
     for name, req in zip(names, found, strict=True):
         if req not in _REQS:
-            raise OpValueError(
-                f"grad_req of {name!r} is {req!r}; it must be in {', '.join(_REQS)}{closest(req, _REQS)}"
-            )
+            raise OpValueError(f"grad_req of {name!r} is {req!r}; it must be in {', '.join(_REQS)}{closest(req, _REQS)}")
     return found
 
 
@@ -179,9 +169,7 @@ def _named(what: str, given: Any, names: list[str]) -> Any:
     elif isinstance(given, (list, tuple)) and len(given) == len(names):
         arrays = {name: array for name, array in zip(names, given, strict=True) if array is not None}
     else:
-        raise OpTypeError(
-            f"optimize_for: {what} is {given!r}; expected a dict, or a list of {len(names)}: {', '.join(names)}"
-        )
+        raise OpTypeError(f"optimize_for: {what} is {given!r}; expected a dict, or a list of {len(names)}: {', '.join(names)}")
     for name, array in (arrays or {}).items():
         if not hasattr(array, "dtype_code"):
             raise OpTypeError(f"optimize_for: {what}[{name!r}] is {array!r}; only NDArrays are accepted")
@@ -195,9 +183,7 @@ def gradient(symbol: Any, wrt: Sequence[str]) -> list[Entry]:
     by_name = {n.name: n for n in graph.arguments()[0]}
     for name in wrt:
         if not isinstance(name, str) or name not in by_name:
-            raise OpValueError(
-                f"gradient: {name!r} is no argument{closest(name, by_name)}; arguments: {', '.join(by_name)}"
-            )
+            raise OpValueError(f"gradient: {name!r} is no argument{closest(name, by_name)}; arguments: {', '.join(by_name)}")
     return derivatives("gradient", graph.outputs, None, [(by_name[name], 0) for name in wrt])
 
 

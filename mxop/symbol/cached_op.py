@@ -42,9 +42,7 @@ class CachedOp:
             raise OpTypeError(f"CachedOp takes an NDArray for each of {names}; got {found or 'none'}")
         found = replayed(core.namespace(), self._graph, dict(zip(self._variables, args, strict=True)))
         if out is not None:
-            found = [
-                _written(a, to) for a, to in zip(found, [out] if isinstance(out, core.Dense) else out, strict=True)
-            ]
+            found = [_written(a, to) for a, to in zip(found, [out] if isinstance(out, core.Dense) else out, strict=True)]
         return found[0] if len(found) == 1 else found
 
 

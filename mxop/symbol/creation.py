@@ -60,9 +60,7 @@ def split_v2(
     return Symbol.split_v2(ary, indices_or_sections, axis, squeeze_axis, name)
 
 
-def linspace(
-    start: float, stop: float, num: int, endpoint: bool = True, name: str | None = None, dtype: Any = None
-) -> Symbol:
+def linspace(start: float, stop: float, num: int, endpoint: bool = True, name: str | None = None, dtype: Any = None) -> Symbol:
     """Return `num` evenly spaced values over an interval."""
     return _make("_linspace", name, None, start=start, stop=stop, num=num, endpoint=endpoint, dtype=dtype or "float32")
 
@@ -87,6 +85,4 @@ def eye(N: int, M: int = 0, k: int = 0, dtype: Any = None, name: str | None = No
     return _make("_eye", name, None, N=N, M=M, k=k, dtype=dtype or "float32", **kwargs)
 
 
-all_end_at_caller(
-    sys.modules[__name__], ["arange", "eye", "full", "histogram", "linspace", "ones", "split_v2", "zeros"]
-)
+all_end_at_caller(sys.modules[__name__], ["arange", "eye", "full", "histogram", "linspace", "ones", "split_v2", "zeros"])

@@ -73,9 +73,7 @@ def _checked_shape(name: str, shape: Any) -> infer.Shape:
         raise OpValueError(f"argument '{name}': {problem}") from None
 
 
-def _match(
-    graph: Graph, args: Sequence[Any], kwargs: Mapping[str, Any], read: Callable[[str, Any], Any]
-) -> dict[Node, Any]:
+def _match(graph: Graph, args: Sequence[Any], kwargs: Mapping[str, Any], read: Callable[[str, Any], Any]) -> dict[Node, Any]:
     """Return what is given for each variable."""
     if args and kwargs:
         raise OpValueError("Can only specify known arguments either by position or by name, not both.")
@@ -90,9 +88,7 @@ def _match(
     for key, value in kwargs.items():
         nodes = [n for n in graph.variables if n.name == key]
         if not nodes:
-            raise OpValueError(
-                f"argument name {key!r} not found{closest(key, names)}; candidate arguments: {', '.join(names)}"
-            )
+            raise OpValueError(f"argument name {key!r} not found{closest(key, names)}; candidate arguments: {', '.join(names)}")
         found.update(dict.fromkeys(nodes, read(key, value)))
     return found
 

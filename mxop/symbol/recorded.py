@@ -36,8 +36,7 @@ def to_symbol(x: Any) -> Symbol:
         op, attrs, parents, outputs = found
         # an input without history is a constant of the recording: a variable of its own
         inputs = [
-            made[parent][k] if parent is not None else (new_variable(), 0)
-            for parent, k in zip(parents, outputs, strict=True)
+            made[parent][k] if parent is not None else (new_variable(), 0) for parent, k in zip(parents, outputs, strict=True)
         ]
         if attrs is None:
             made[node] = _inside(op, inputs, f"node_{number}")

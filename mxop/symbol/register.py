@@ -126,9 +126,7 @@ def names_in(prefix: str) -> list[str]:
 
 
 #: How MXNet calls the arguments of some functions.
-_NAMED = dict.fromkeys(("pow", "power"), ("base", "exp")) | dict.fromkeys(
-    ("maximum", "minimum", "hypot"), ("left", "right")
-)
+_NAMED = dict.fromkeys(("pow", "power"), ("base", "exp")) | dict.fromkeys(("maximum", "minimum", "hypot"), ("left", "right"))
 
 
 def python_function(name: str) -> Callable | None:

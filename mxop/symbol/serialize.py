@@ -86,9 +86,7 @@ def _sorted(node: Node) -> dict[str, str]:
         text = strings(node.op)
     for p in node.op.spec.params if node.op is not None else ():
         if p.kind is AnyValue and p.name in text and node.attrs[p.name] is not None:
-            raise OpTypeError(
-                f"a symbol with {describe(node)} cannot be written: its parameter {p.name!r} is a Python object"
-            )
+            raise OpTypeError(f"a symbol with {describe(node)} cannot be written: its parameter {p.name!r} is a Python object")
     return dict(sorted(text.items()))
 
 

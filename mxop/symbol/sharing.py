@@ -77,8 +77,6 @@ class Sharing:
 
 def _fitting(array: Any, node: Node, shape: tuple[int, ...], code: int) -> Any:
     if array.shape != shape or array.dtype_code != code:
-        there, wanted = (
-            f"{dtypes.NAMES[c]} {infer.show(s)}" for s, c in ((array.shape, array.dtype_code), (shape, code))
-        )
+        there, wanted = (f"{dtypes.NAMES[c]} {infer.show(s)}" for s, c in ((array.shape, array.dtype_code), (shape, code)))
         raise OpValueError(f"simple_bind: {node.name!r} is {there} in shared_exec; this symbol needs {wanted}")
     return array

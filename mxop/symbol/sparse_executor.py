@@ -60,9 +60,7 @@ class SparseExecutor:
         """Return what tells of the part that is bound, such as ``explain``."""
         rest = None if name.startswith("_") else self._rest
         if rest is None:
-            raise AttributeError(
-                f"{type(self).__name__!r} object has no attribute {name!r}: no part of the graph is dense"
-            )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}: no part of the graph is dense")
         return getattr(rest, name)
 
     # ---- the front ----------------------------------------------------------------------------------------------------
@@ -157,10 +155,7 @@ class SparseExecutor:
     def _collected(self) -> list[Any]:
         """Return the outputs, of the front and of the rest."""
         rest = iter(() if self._rest is None else self._rest.outputs)
-        return [
-            next(rest) if inside else self._values[e]
-            for e, inside in zip(self._graph.outputs, self._in_rest, strict=True)
-        ]
+        return [next(rest) if inside else self._values[e] for e, inside in zip(self._graph.outputs, self._in_rest, strict=True)]
 
     # ---- running ------------------------------------------------------------------------------------------------------
     def forward(self, is_train: bool = False, **kwargs: Any) -> list[Any]:
@@ -214,9 +209,7 @@ class SparseExecutor:
         elif out_grads is None or isinstance(out_grads, core.Dense) or is_sparse(out_grads):
             out_grads = [] if out_grads is None else [out_grads]
         elif not isinstance(out_grads, (list, tuple)):
-            raise OpTypeError(
-                f"out_grads must be an NDArray, or a list or dict of them, got {type(out_grads).__name__}"
-            )
+            raise OpTypeError(f"out_grads must be an NDArray, or a list or dict of them, got {type(out_grads).__name__}")
         found = [g.todense() if is_sparse(g) else g for g in out_grads]
         return [*found, *[None] * n][:n]
 
@@ -255,10 +248,7 @@ def makes_sparse(node: Node) -> bool:
 def looks_up(node: Node, tables: set[Node]) -> bool:
     """Return whether a node looks rows up in one of these variables, and gives it a gradient of few rows."""
     return (
-        node.op is not None
-        and node.op.name == "Embedding"
-        and bool(node.attrs["sparse_grad"])
-        and node.inputs[1][0] in tables
+        node.op is not None and node.op.name == "Embedding" and bool(node.attrs["sparse_grad"]) and node.inputs[1][0] in tables
     )
 
 
@@ -268,9 +258,7 @@ def gradient_storage(graph: Graph, node: Node, stype: str) -> str:
         return stype
     uses = graph.uses.get((node, 0), ())
     return (
-        "row_sparse"
-        if uses and all(looks_up(user, {node}) and user.inputs[0][0] is not node for user in uses)
-        else "default"
+        "row_sparse" if uses and all(looks_up(user, {node}) and user.inputs[0][0] is not node for user in uses) else "default"
     )
 
 

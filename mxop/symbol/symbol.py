@@ -230,9 +230,7 @@ class Symbol(Arithmetic):
             kwargs["axes"] = () if one is None else one
         return invoke(registry.get("transpose"), "transpose", self, **kwargs)
 
-    def split_v2(
-        self, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False, name: str | None = None
-    ) -> Symbol:
+    def split_v2(self, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False, name: str | None = None) -> Symbol:
         """Split into equal sections, or before the given indices."""
         listed = hasattr(indices_or_sections, "__iter__")
         if listed:

@@ -23,9 +23,7 @@ Tolerance = float | Mapping | None
 # --------------------------------------------------------------------------------------------------------------------
 # Reading what the caller gives
 # --------------------------------------------------------------------------------------------------------------------
-def _by_name(
-    names: Sequence[str], values: Arrays | None, what: str, some: bool = False, more: bool = False
-) -> dict[str, Any]:
+def _by_name(names: Sequence[str], values: Arrays | None, what: str, some: bool = False, more: bool = False) -> dict[str, Any]:
     """Return `values`, a dict or a list in the order of `names`, as a dict in that order.
 
     With `some`, names may be left out; with `more`, values without one of these names are passed over, as MXNet does: they are
@@ -79,9 +77,7 @@ class _Point:
         )
 
     def bind(self, grads: Mapping[str, Any] | None = None, grad_req: Mapping[str, str] | str = "null") -> Any:
-        return self.sym.bind(
-            self.ctx, args=self.args, args_grad=grads or None, grad_req=grad_req, aux_states=self.aux or None
-        )
+        return self.sym.bind(self.ctx, args=self.args, args_grad=grads or None, grad_req=grad_req, aux_states=self.aux or None)
 
     def copy(self, floats: Any = None) -> _Point:
         """Return the same point in other memory, its floating inputs in the dtype `floats` if given."""

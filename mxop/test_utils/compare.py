@@ -212,9 +212,7 @@ def assert_allclose(a: Any, b: Any, rtol: float = 1e-07, atol: float = 0, equal_
     assert_almost_equal(a, b, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
-def compare_ndarray_tuple(
-    t1: Any, t2: Any, rtol: float | Mapping | None = None, atol: float | Mapping | None = None
-) -> None:
+def compare_ndarray_tuple(t1: Any, t2: Any, rtol: float | Mapping | None = None, atol: float | Mapping | None = None) -> None:
     """Assert that two (nested) tuples of arrays, such as optimizer states, are almost equal; None matches anything."""
     if t1 is None or t2 is None:
         return

@@ -74,9 +74,7 @@ def create_sparse_array(shape: tuple[int, ...], stype: str, data_init: float | N
     if stype not in ("row_sparse", "csr"):
         raise OpValueError(f"create_sparse_array: stype={stype!r} is neither 'row_sparse' nor 'csr'")
     rows = None if rsp_indices is None else sorted(rsp_indices)
-    return rand_sparse_ndarray(shape, stype, density, dtype, None, data_init, rows, modifier_func, shuffle_csr_indices)[
-        0
-    ]
+    return rand_sparse_ndarray(shape, stype, density, dtype, None, data_init, rows, modifier_func, shuffle_csr_indices)[0]
 
 
 def create_sparse_array_zd(shape: tuple[int, ...], stype: str, density: float, data_init: float | None = None,

@@ -71,9 +71,7 @@ def chi_square_check(generator: Callable[[int], Any], buckets: Sequence[Any], pr
         edges = np.array(buckets, dtype=np.float32).ravel()
         if (np.diff(edges) < 0).any():
             raise OpValueError("chi_square_check: the intervals are not in growing order, each apart from the next")
-        where = (
-            np.searchsorted(edges, samples, side="right") // 2
-        )  # MXNet: up to the next interval, its beginning excluded
+        where = np.searchsorted(edges, samples, side="right") // 2  # MXNet: up to the next interval, its beginning excluded
         observed = np.array([(where == at).sum() for at in range(len(buckets))])
     else:
         observed = np.array([(samples == value).sum() for value in buckets])

@@ -47,9 +47,7 @@ def get_im2rec_path(home_env: str = "MXNET_HOME") -> str:
     return path
 
 
-def download(
-    url: str, fname: str | None = None, dirname: str | None = None, overwrite: bool = False, retries: int = 5
-) -> str:
+def download(url: str, fname: str | None = None, dirname: str | None = None, overwrite: bool = False, retries: int = 5) -> str:
     """Return the name of a file that is there already.
 
     Raises

@@ -55,9 +55,7 @@ def compare_optimizer(opt1: Any, opt2: Any, shape: Any, dtype: Any, w_stype: str
     several = isinstance(shape, list)
     shapes = shape if several else [shape]
     weights, grads = ([_random(s, dtype, stype) for s in shapes] for stype in (w_stype, g_stype))
-    dense = [
-        [a.copy() if a.stype == "default" else a.tostype("default") for a in arrays] for arrays in (weights, grads)
-    ]
+    dense = [[a.copy() if a.stype == "default" else a.tostype("default") for a in arrays] for arrays in (weights, grads)]
     states = [opt2.create_state_multi_precision(i, w) for i, w in enumerate(weights)]
     if several:
         opt2.update_multi_precision(list(range(ntensors)), weights, grads, states)

@@ -74,9 +74,7 @@ def path(points: Iterable[tuple[float, float]], *, stroke: str = "#666", width: 
     steps = [f"M{_n(x)},{_n(y)}"]
     for nx, ny in rest:
         middle = (y + ny) / 2
-        steps.append(
-            f"C{_n(x)},{_n(middle)} {_n(nx)},{_n(middle)} {_n(nx)},{_n(ny)}" if smooth else f"L{_n(nx)},{_n(ny)}"
-        )
+        steps.append(f"C{_n(x)},{_n(middle)} {_n(nx)},{_n(middle)} {_n(nx)},{_n(ny)}" if smooth else f"L{_n(nx)},{_n(ny)}")
         x, y = nx, ny
     extra = (' marker-end="url(#arrow)"' if arrow else "") + (f' stroke-dasharray="{dashes}"' if dashes else "")
     return f'<path d="{" ".join(steps)}" fill="none" stroke={quoteattr(stroke)} stroke-width="{_n(width)}"{extra}/>'

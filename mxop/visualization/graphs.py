@@ -125,9 +125,7 @@ def _drawn(
         parts.append(rectangle(x - w / 2, y - h / 2, w, h, fill=COLORS[_kind(node)], stroke=frame, stroke_width=wide,
                                round_=h / 2 if node.op is None else 4, tip=_tip(node)))  # fmt: skip
         for k, line in enumerate(lines):
-            parts.append(
-                text(x, y - h / 2 + _PADDING / 2 + (k + 0.75) * _LINE, line, weight="bold" if k == 0 else "normal")
-            )
+            parts.append(text(x, y - h / 2 + _PADDING / 2 + (k + 0.75) * _LINE, line, weight="bold" if k == 0 else "normal"))
     if title:
         parts = [text(0, 14, title, size=14, anchor="start", weight="bold"), group(parts, 0, top)]
     return parts, max(place.width, width_of(title or "", 14)), place.height + top

@@ -120,9 +120,7 @@ def _order(rows: list[list[int]], neighbours: tuple[list[list[int]], list[list[i
                 place[item] = k
 
 
-def _positions(
-    rows: list[list[int]], neighbours: tuple[list[list[int]], list[list[int]]], widths: list[float]
-) -> list[float]:
+def _positions(rows: list[list[int]], neighbours: tuple[list[list[int]], list[list[int]]], widths: list[float]) -> list[float]:
     """Return the middle of each item: as near to its neighbours as its row has room."""
     x = [0.0] * len(widths)
     for row in rows:

@@ -35,9 +35,7 @@ def memory_chart(executor: Any, width: float = 900.0) -> SVG:
     """
     told = executor.explain() if isinstance(executor, Executor) else executor
     if not isinstance(told, Explanation):
-        raise OpTypeError(
-            f"memory_chart: expected an executor or what explain() returns, got {type(executor).__name__}"
-        )
+        raise OpTypeError(f"memory_chart: expected an executor or what explain() returns, got {type(executor).__name__}")
     steps = max(len(told), 1)
     step = (width - _LEFT - _RIGHT) / steps
     lanes = _TOP + _CURVE + _MARGIN
@@ -85,9 +83,7 @@ def _lane(buffer: Buffer, top: float, step: float) -> list[str]:
             x, wide = x + step / 2, wide - step / 2
         tip = f"{tenant.name}: {bytes_text(tenant.nbytes)}, steps {tenant.first} to {tenant.last}"
         tint = _TINTS[(buffer.number + k) % len(_TINTS)]
-        parts.append(
-            rectangle(x, top + 2, wide, _LANE - 4, fill=tint, stroke="#777", stroke_width=0.5, round_=2, tip=tip)
-        )
+        parts.append(rectangle(x, top + 2, wide, _LANE - 4, fill=tint, stroke="#777", stroke_width=0.5, round_=2, tip=tip))
         if wide > width_of("xxxx", 9):
             name = shortened(tenant.name, max(int(wide / width_of("x", 9)), 2))
             parts.append(text(x + wide / 2, top + _LANE - 8, name, size=9))

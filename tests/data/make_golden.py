@@ -195,9 +195,7 @@ def lenet():
     x = sym.Variable("data")
     for i, filters in enumerate((4, 6)):
         x = sym.Convolution(x, kernel=(3, 3), num_filter=filters, name=f"conv{i}")
-        x = sym.Pooling(
-            sym.Activation(x, act_type="tanh"), kernel=(2, 2), stride=(2, 2), pool_type="max", name=f"pool{i}"
-        )
+        x = sym.Pooling(sym.Activation(x, act_type="tanh"), kernel=(2, 2), stride=(2, 2), pool_type="max", name=f"pool{i}")
     x = sym.Activation(sym.FullyConnected(sym.Flatten(x), num_hidden=12, name="fc0"), act_type="relu")
     return sym.FullyConnected(x, num_hidden=10, name="fc1")
 
@@ -207,15 +205,9 @@ def residual():
     x = sym.Convolution(sym.Variable("data"), kernel=(3, 3), pad=(1, 1), num_filter=4, no_bias=True, name="stem")
     x = sym.Pooling(sym.relu(x), kernel=(3, 3), stride=(2, 2), pad=(1, 1), pool_type="max", pooling_convention="full")
     for i, stride in enumerate((1, 2)):
-        y = sym.Convolution(
-            x, kernel=(3, 3), stride=(stride,) * 2, pad=(1, 1), num_filter=4, num_group=4, name=f"b{i}a"
-        )
+        y = sym.Convolution(x, kernel=(3, 3), stride=(stride,) * 2, pad=(1, 1), num_filter=4, num_group=4, name=f"b{i}a")
         y = sym.Convolution(sym.relu(y), kernel=(3, 3), pad=(2, 2), dilate=(2, 2), num_filter=4, name=f"b{i}b")
-        short = (
-            x
-            if stride == 1
-            else sym.Convolution(x, kernel=(1, 1), stride=(2, 2), num_filter=4, no_bias=True, name="short")
-        )
+        short = x if stride == 1 else sym.Convolution(x, kernel=(1, 1), stride=(2, 2), num_filter=4, no_bias=True, name="short")
         x = sym.relu(y + short)
     up = sym.Deconvolution(x, kernel=(4, 4), stride=(2, 2), pad=(1, 1), num_filter=2, name="up")
     large = sym.UpSampling(up, scale=2, sample_type="nearest", num_args=1)
@@ -233,8 +225,7 @@ def make_networks():
         shapes, (out,), _ = net.infer_shape(data=shape)
         rng = np.random.RandomState(1)
         arrays = {
-            k: nd.array(rng.uniform(-1, 1, s) / max(np.prod(s[1:]), 1) ** 0.5)
-            for k, s in zip(net.list_arguments(), shapes)
+            k: nd.array(rng.uniform(-1, 1, s) / max(np.prod(s[1:]), 1) ** 0.5) for k, s in zip(net.list_arguments(), shapes)
         }
         arrays["data"] = nd.array(rng.uniform(-1, 1, shape))
         grads = {k: nd.zeros(a.shape) for k, a in arrays.items()}
@@ -266,9 +257,7 @@ def make_states():
     rng = np.random.RandomState(3)
     weights = [rng.randn(3, 2).astype("float32"), rng.randn(4, 1).astype("float32")]
     grads = [[rng.randn(*w.shape).astype("float32") for w in weights] for _ in range(3)]
-    net = sym.FullyConnected(
-        sym.Variable("d"), sym.Variable("a_weight", lr_mult=0.5), sym.Variable("b_bias"), num_hidden=3
-    )
+    net = sym.FullyConnected(sym.Variable("d"), sym.Variable("a_weight", lr_mult=0.5), sym.Variable("b_bias"), num_hidden=3)
     kept = {}
     for case, params in OPTIMIZERS.items():
         name, _, stored = case.partition(" ")

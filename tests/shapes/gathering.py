@@ -56,9 +56,7 @@ def pick(draw):
 def batch_take(draw):
     shape = draw.sizes(2, empty=0)
     index = draw.whole(0, shape[1] - 1, shape[:1], "int32")
-    return operator(
-        "batch_take", [draw.real(*shape), index], lambda x, i: moved(x, lambda a: a[np.arange(shape[0]), i])
-    )
+    return operator("batch_take", [draw.real(*shape), index], lambda x, i: moved(x, lambda a: a[np.arange(shape[0]), i]))
 
 
 def _points(draw, shape, m, columns):
@@ -78,9 +76,7 @@ def gather_nd(draw):
         index.values = index.values - np.array(shape[:m]).reshape(-1, *(1,) * len(columns)).astype(index.values.dtype) * (
             draw.rng.random(index.values.shape) < 0.5)  # fmt: skip
         index.values = index.values.astype("int64")
-    return operator(
-        "gather_nd", [draw.real(*shape), index], lambda x, i: moved(x, lambda a: a[tuple(i.astype(np.int64))])
-    )
+    return operator("gather_nd", [draw.real(*shape), index], lambda x, i: moved(x, lambda a: a[tuple(i.astype(np.int64))]))
 
 
 def scatter_nd(draw):

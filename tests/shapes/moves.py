@@ -29,13 +29,7 @@ def _range(draw, n):
     first, last = sorted((draw.integer(0, n - 1), draw.integer(0, n - 1)))
     begin, end = (first, last + 1) if (step or 1) > 0 else (last, first - 1 if first else None)
     begin = None if draw.flag(0.2) else begin - n if draw.flag(0.3) else begin
-    end = (
-        None
-        if draw.flag(0.2)
-        else end - n
-        if end is not None and end < n and draw.flag(0.3) and (step or 1) > 0
-        else end
-    )
+    end = None if draw.flag(0.2) else end - n if end is not None and end < n and draw.flag(0.3) and (step or 1) > 0 else end
     return begin, end, step
 
 
@@ -129,9 +123,7 @@ def tile(draw):
 def repeat(draw):
     shape, n = draw.shape(1, 4, room=max(draw.room // 4, 1)), draw.integer(1, 6)
     axis = draw.axis(len(shape)) if draw.flag(0.7) else None
-    return operator(
-        "repeat", [draw.real(*shape)], lambda x: moved(x, lambda a: a.repeat(n, axis)), repeats=n, axis=axis
-    )
+    return operator("repeat", [draw.real(*shape)], lambda x: moved(x, lambda a: a.repeat(n, axis)), repeats=n, axis=axis)
 
 
 def flip(draw):

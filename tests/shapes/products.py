@@ -64,9 +64,7 @@ def fully_connected(draw):
         return found if flatten else found.reshape(*shape[:-1], n)
 
     inputs = [draw.real(*shape), draw.real(n, columns), draw.real(n)]
-    return operator(
-        "FullyConnected", inputs[: 2 if no_bias else 3], layer, num_hidden=n, no_bias=no_bias, flatten=flatten
-    )
+    return operator("FullyConnected", inputs[: 2 if no_bias else 3], layer, num_hidden=n, no_bias=no_bias, flatten=flatten)
 
 
 def gemm2(draw):
@@ -147,9 +145,7 @@ def triangle(draw):
 
     k = n if right else m
     options = {"transpose": turned, "rightside": right, "lower": lower, "alpha": alpha}
-    return operator(
-        "linalg.trmm", [draw.real(k, k), draw.real(m, n)], product, dtypes=("float32", "float64"), **options
-    )
+    return operator("linalg.trmm", [draw.real(k, k), draw.real(m, n)], product, dtypes=("float32", "float64"), **options)
 
 
 def attention(draw):
@@ -164,14 +160,10 @@ def attention(draw):
         q, k, v = parts(x)
         if which == "qk":
             return (einsum("ibhd,jbhd->bhij", q, k) * (1 / size**0.5)).reshape(batch * heads, length, length)
-        return einsum("bhij,jbhd->ibhd", att[0].reshape(batch, heads, length, length), v).reshape(
-            length, batch, heads * size
-        )
+        return einsum("bhij,jbhd->ibhd", att[0].reshape(batch, heads, length, length), v).reshape(length, batch, heads * size)
 
     inputs = [draw.real(length, batch, heads * size * 3), draw.real(batch * heads, length, length)]
-    return operator(
-        f"contrib.interleaved_matmul_selfatt_{which}", inputs[: 1 if which == "qk" else 2], product, heads=heads
-    )
+    return operator(f"contrib.interleaved_matmul_selfatt_{which}", inputs[: 1 if which == "qk" else 2], product, heads=heads)
 
 
 def many_factors(draw):

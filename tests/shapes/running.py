@@ -126,9 +126,7 @@ def _check(case, draw, how, values):
     grads = [None if i.fixed else Laid(draw, s, draw.layout()) for s, i in zip(starts, case.inputs, strict=True)]
     asked = [v for v, r in zip(known, how.requests, strict=True) if r != "null"]
     if how.mode in ("eager", "compiled"):  # what depends on no variable is no head
-        given = [
-            h if reference.depends(w, asked) or case.gradient else None for h, w in zip(given, wanted, strict=True)
-        ]
+        given = [h if reference.depends(w, asked) or case.gradient else None for h, w in zip(given, wanted, strict=True)]
     runner = {"out": _run_out, "bind": _run_bound, "eval": _run_eval}.get(how.mode, _run_eager)
     outputs = runner(case, draw, how, inputs, grads if wants else None, given)
     if len(outputs) != len(wanted):

@@ -111,11 +111,7 @@ def _mixed(weights, x, axis):
 
 
 def _interpolated(n, size, corners):
-    at = (
-        np.linspace(0, n - 1, size)
-        if corners or size == 1
-        else np.clip((np.arange(size) + 0.5) * n / size - 0.5, 0, n - 1)
-    )
+    at = np.linspace(0, n - 1, size) if corners or size == 1 else np.clip((np.arange(size) + 0.5) * n / size - 0.5, 0, n - 1)
     low = np.minimum(np.floor(at).astype(int), n - 1)
     weights = np.zeros((size, n))
     np.add.at(weights, (np.arange(size), low), 1 - (at - low))
@@ -130,9 +126,7 @@ def bilinear_resize(draw):
         x = _mixed(_interpolated(shape[2], height, corners), x, 2)
         return _mixed(_interpolated(shape[3], width, corners), x, 3)
 
-    return operator(
-        "contrib.BilinearResize2D", [draw.real(*shape)], resized, height=height, width=width, align_corners=corners
-    )
+    return operator("contrib.BilinearResize2D", [draw.real(*shape)], resized, height=height, width=width, align_corners=corners)
 
 
 def adaptive_pooling(draw):

@@ -40,9 +40,7 @@ import written
 from probes import in_cache, probes
 from timing import Row
 
-WORKLOADS = {
-    w.name: w for m in (small, large, arrays, training, fused, cached, chains, sizes, written) for w in m.WORKLOADS
-}
+WORKLOADS = {w.name: w for m in (small, large, arrays, training, fused, cached, chains, sizes, written) for w in m.WORKLOADS}
 FIGURES = graphs.FIGURES | doors.FIGURES | importing.FIGURES
 GROUPS = {
     "s": "small calls, 8 elements", "call": "small calls beside NumPy", "e": "elementwise, 1e7",

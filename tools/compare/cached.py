@@ -34,9 +34,7 @@ def row(name: str, what: str, ours: Callable, numpy: Callable, arrays: Callable,
     programs: dict[str, Any] = {"mxop": ours, "numpy": numpy}
     if with_out:
         programs |= {"mxop out": lambda *a: ours(*a[:-1], out=a[-1]), "numpy out": lambda *a: numpy(*a[:-1], out=a[-1])}
-    return Workload(
-        f"c.{name}", what, programs, arrays, threads=1, rounds=21, moved=moved, reads=reads, cached=moved > 0
-    )
+    return Workload(f"c.{name}", what, programs, arrays, threads=1, rounds=21, moved=moved, reads=reads, cached=moved > 0)
 
 
 def short(dtype: str) -> str:

@@ -110,9 +110,7 @@ def elementwise() -> list[Row]:
         "built-in": lambda: builtin(x, a=1.0, b=2.0, c=3.0),
     }
     expected = [np.arange(8.0) ** 2 + 2 * np.arange(8) + 3]
-    return [
-        row("u.formula", "a user's @elementwise operator, 8 float32", 1.2, systems, "a user's", "built-in", expected)
-    ]
+    return [row("u.formula", "a user's @elementwise operator, 8 float32", 1.2, systems, "a user's", "built-in", expected)]
 
 
 def trivial_torch_operator() -> Callable[[], Any]:

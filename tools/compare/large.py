@@ -45,9 +45,7 @@ def function(name: str) -> Workload:
     if torch is not None:
         programs |= {"torch": getattr(torch, name), "torch out": out_of(getattr(torch, name))}
     if jax is not None:
-        programs["jax"] = getattr(jax.numpy, name, None) or getattr(
-            jax.scipy.special, {"sigmoid": "expit"}.get(name, name)
-        )
+        programs["jax"] = getattr(jax.numpy, name, None) or getattr(jax.scipy.special, {"sigmoid": "expit"}.get(name, name))
     return Workload(f"e.{name}", f"{name}, 1e7 float32", programs, positive, moved=8e7)
 
 

@@ -46,9 +46,7 @@ def line(row: Row) -> str:
     verdict = "" if not row.bound else "ok" if row.ok else "short" if there else "-"
     verdict = f"too fast: {', '.join(row.doubted)}" if row.doubted else verdict
     shares = ["-" if s is None else f"{s:.0%}" for s in (row.bandwidth, row.peak)]
-    return (
-        "| " + " | ".join([row.name, row.what, row.bound or "-", measured, row.against or "-", *shares, verdict]) + " |"
-    )
+    return "| " + " | ".join([row.name, row.what, row.bound or "-", measured, row.against or "-", *shares, verdict]) + " |"
 
 
 def details(row: Row) -> str:
@@ -84,9 +82,6 @@ def write(rows: Sequence[Row], markdown: Path | None, as_json: Path | None) -> N
         text = "\n".join([head(), *map(line, rows), "", summary(rows)])
         markdown.write_text(text + "\n", encoding="utf-8")
     if as_json is not None:
-        found = [
-            {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(r).items()}
-            for r in rows
-        ]
+        found = [{k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in asdict(r).items()} for r in rows]
         found = [r for r in found if r["measured"] is not None]
         as_json.write_text(json.dumps({"machine": machine(), "rows": found}, indent=1) + "\n", encoding="utf-8")

@@ -69,9 +69,7 @@ def _folded(node: Node, known: Known) -> list | None:
             return _uniform(node, known)
     unread = node.op.shape_only(len(node.inputs))  # type: ignore[union-attr]
     read = [k for k in range(len(node.inputs)) if k not in unread]
-    if not all(is_literal(node.inputs[k][0]) for k in read) or not all(
-        is_small(known.shape(e)) for e in _outputs(node)
-    ):
+    if not all(is_literal(node.inputs[k][0]) for k in read) or not all(is_small(known.shape(e)) for e in _outputs(node)):
         return None
     shapes = [known.shape(e) for e in node.inputs]
     if not all(known.is_known(e) and is_concrete(d) and size_of(d) <= LARGEST for e, d in zip(node.inputs, shapes)):

@@ -80,9 +80,7 @@ def _place(pass_: Any, before: str | None, after: str | None, table: list[Any]) 
     first = names.index(after) + 1 if after is not None else None
     last = names.index(before) if before is not None else None
     if first is not None and last is not None and first > last:
-        raise OpValueError(
-            f"register_pass: {pass_.name!r} cannot go after {after!r} and before {before!r}, which comes first"
-        )
+        raise OpValueError(f"register_pass: {pass_.name!r} cannot go after {after!r} and before {before!r}, which comes first")
     neighbour = table[last] if last is not None else table[first - 1] if first is not None else None
     if neighbour is not None and pass_.stage != neighbour.stage:
         pass_.stage = neighbour.stage

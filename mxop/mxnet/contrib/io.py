@@ -33,9 +33,7 @@ class DataLoaderIter(DataIter):
 
     _current_batch: Any
 
-    def __init__(
-        self, loader: Iterable, data_name: str = "data", label_name: str = "softmax_label", dtype: Any = "float32"
-    ):
+    def __init__(self, loader: Iterable, data_name: str = "data", label_name: str = "softmax_label", dtype: Any = "float32"):
         super().__init__()
         self._loader, self.dtype = loader, dtype
         self.reset()

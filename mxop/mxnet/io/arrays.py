@@ -30,9 +30,7 @@ def _named(data: Any, name: str, empty: bool) -> list[tuple[str, NDArray]]:
         many = len(data) > 1
         data = {f"_{at}_{name}" if many else name: array for at, array in enumerate(data)}
     if not isinstance(data, Mapping) or (not data and not empty):
-        raise OpTypeError(
-            f"NDArrayIter: {name} is {shown(data)}; expected an array, a list of arrays or a dict of them"
-        )
+        raise OpTypeError(f"NDArrayIter: {name} is {shown(data)}; expected an array, a list of arrays or a dict of them")
     found = []
     for key, array in sorted(data.items()):
         try:
@@ -78,14 +76,10 @@ class NDArrayIter(DataIter):
                  layout: str = "NCHW"):  # fmt: skip
         super().__init__(checked_size(batch_size, "NDArrayIter"))
         if last_batch_handle not in _LAST:
-            raise OpValueError(
-                f"NDArrayIter: last_batch_handle={shown(last_batch_handle)} is none of {', '.join(_LAST)}"
-            )
+            raise OpValueError(f"NDArrayIter: last_batch_handle={shown(last_batch_handle)} is none of {', '.join(_LAST)}")
         self.data, self.label = _named(data, data_name, False), _named(label, label_name, True)
         if last_batch_handle != "discard" and any(a.stype == "csr" for _, a in (*self.data, *self.label)):
-            raise SparseBatchError(
-                f"NDArrayIter: last_batch_handle={last_batch_handle!r} must be 'discard' for csr matrices"
-            )
+            raise SparseBatchError(f"NDArrayIter: last_batch_handle={last_batch_handle!r} must be 'discard' for csr matrices")
         self.layout, self._axis = layout, max(layout.find("N"), 0)
         self.num_data = self._counted()
         self.idx = np.arange(self.num_data)
@@ -98,9 +92,7 @@ class NDArrayIter(DataIter):
         """Return how many elements the arrays have."""
         sizes = {name: a.shape[self._axis] if self._axis < a.ndim else 0 for name, a in [*self.data, *self.label]}
         if len(set(sizes.values())) > 1:
-            raise OpValueError(
-                f"NDArrayIter: the arrays have different numbers of elements along axis {self._axis}: {sizes}"
-            )
+            raise OpValueError(f"NDArrayIter: the arrays have different numbers of elements along axis {self._axis}: {sizes}")
         return next(iter(sizes.values()))
 
     @property
@@ -125,9 +117,7 @@ class NDArrayIter(DataIter):
 
     def _described(self, arrays: list[tuple[str, NDArray]]) -> list[DataDesc]:
         at, size = self._axis, self.batch_size
-        return [
-            DataDesc(name, (*a.shape[:at], size, *a.shape[at + 1 :]), a.dtype, layout=self.layout) for name, a in arrays
-        ]
+        return [DataDesc(name, (*a.shape[:at], size, *a.shape[at + 1 :]), a.dtype, layout=self.layout) for name, a in arrays]
 
     # ---- where it stands ----------------------------------------------------------------------------------------------
     def hard_reset(self) -> None:
@@ -146,9 +136,7 @@ class NDArrayIter(DataIter):
     def _mix(self) -> None:
         if self.shuffle:
             np.random.shuffle(self.idx)
-            self.data, self.label = (
-                [(name, self._in_order(a)) for name, a in arrays] for arrays in (self.data, self.label)
-            )
+            self.data, self.label = ([(name, self._in_order(a)) for name, a in arrays] for arrays in (self.data, self.label))
 
     def _in_order(self, array: NDArray) -> NDArray:
         """Return an array's elements as they are mixed."""
@@ -201,8 +189,7 @@ class NDArrayIter(DataIter):
 
     def _part(self, arrays: list[tuple[str, NDArray]], begin: int, end: int) -> list[NDArray]:
         return [
-            a[begin:end] if a.stype == "csr" else nd.slice_axis(a, axis=self._axis, begin=begin, end=end)
-            for _, a in arrays
+            a[begin:end] if a.stype == "csr" else nd.slice_axis(a, axis=self._axis, begin=begin, end=end) for _, a in arrays
         ]
 
     def _joined(self, *parts: list[NDArray]) -> list[NDArray]:

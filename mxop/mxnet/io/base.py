@@ -42,9 +42,7 @@ class DataDesc(namedtuple("DataDesc", ["name", "shape"])):
     def get_list(shapes: Iterable[Sequence], types: Iterable[Sequence] | None) -> list[DataDesc]:
         """Return descriptions from pairs of name and shape, and of name and type."""
         found = dict(types or ())
-        return [
-            DataDesc(name, shape, found[name]) if types is not None else DataDesc(name, shape) for name, shape in shapes
-        ]
+        return [DataDesc(name, shape, found[name]) if types is not None else DataDesc(name, shape) for name, shape in shapes]
 
 
 class DataBatch:

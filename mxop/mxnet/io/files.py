@@ -206,9 +206,7 @@ class CSVIter(RowsIter):
         label = _csv(label_csv, shape, kind) if named else np.zeros((len(data), *shape), kind)
         if len(label) != len(data):
             raise OpValueError(f"CSVIter: {data_csv!r} has {len(data)} rows, {label_csv!r} has {len(label)}")
-        super().__init__(
-            data, _without_one(label), batch_size, "round" if round_batch else "pad", data_name, label_name
-        )
+        super().__init__(data, _without_one(label), batch_size, "round" if round_batch else "pad", data_name, label_name)
 
 
 def _csv(fname: Any, shape: tuple[int, ...], kind: np.dtype) -> np.ndarray:
@@ -220,9 +218,7 @@ def _csv(fname: Any, shape: tuple[int, ...], kind: np.dtype) -> np.ndarray:
     except (ValueError, OverflowError) as problem:
         raise OpValueError(f"CSVIter: {fname!r}: {problem}") from None
     if rows.shape[1] != math.prod(shape):
-        raise OpValueError(
-            f"CSVIter: the rows of {fname!r} have {rows.shape[1]} numbers, which do not make shape {shape}"
-        )
+        raise OpValueError(f"CSVIter: the rows of {fname!r} have {rows.shape[1]} numbers, which do not make shape {shape}")
     return rows.reshape(-1, *shape)
 
 
@@ -279,16 +275,12 @@ class LibSVMIter(RowsIter):
                  batch_size: int = 1, round_batch: bool = True, num_parts: int = 1, part_index: int = 0,
                  data_name: str = "data", label_name: str = "softmax_label", **kwargs: Any):  # fmt: skip
         if not round_batch:
-            raise OpTypeError(
-                "LibSVMIter: round_batch=False is not supported, nor by MXNet; batch.pad says what fills up"
-            )
+            raise OpTypeError("LibSVMIter: round_batch=False is not supported, nor by MXNet; batch.pad says what fills up")
         data, label = _libsvm(data_libsvm, _columns(data_shape, "LibSVMIter: data_shape"))
         if label_libsvm not in (None, "", "NULL"):
             label = _libsvm(label_libsvm, _columns(label_shape, "LibSVMIter: label_shape"))[0]
         if label.shape[0] != data.shape[0]:
-            raise OpValueError(
-                f"LibSVMIter: {data_libsvm!r} has {data.shape[0]} rows, {label_libsvm!r} {label.shape[0]}"
-            )
+            raise OpValueError(f"LibSVMIter: {data_libsvm!r} has {data.shape[0]} rows, {label_libsvm!r} {label.shape[0]}")
         part = _part(data.shape[0], num_parts, part_index, "LibSVMIter")
         super().__init__(data[part], label[part], batch_size, "round", data_name, label_name)
 

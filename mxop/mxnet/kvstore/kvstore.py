@@ -35,9 +35,7 @@ def _pairs(key: Any, value: Any, what: str) -> Iterator[tuple[Any, list]]:
         arrays = value[at * each : (at + 1) * each]
         arrays = _flat(arrays)
         if not arrays or not all(isinstance(a, (NDArray, BaseSparseNDArray)) for a in arrays):
-            raise OpTypeError(
-                f"KVStore: {what} of {one!r} is {shown(value[at])}; expected an NDArray or a list of them"
-            )
+            raise OpTypeError(f"KVStore: {what} of {one!r} is {shown(value[at])}; expected an NDArray or a list of them")
         yield one, arrays
 
 
@@ -137,9 +135,7 @@ class KVStore(KVStoreBase):
         ids = _flat(row_ids)
         outs = [(one, array) for one, arrays in _pairs(key, out, "out") for array in arrays]
         if not ids or len(outs) % len(ids) or not all(isinstance(rows, NDArray) for rows in ids):
-            raise OpValueError(
-                f"row_sparse_pull: row_ids={shown(row_ids)} and {len(outs)} arrays do not belong together"
-            )
+            raise OpValueError(f"row_sparse_pull: row_ids={shown(row_ids)} and {len(outs)} arrays do not belong together")
         for at, (one, array) in enumerate(outs):
             if array.stype != "row_sparse":
                 raise OpTypeError(f"row_sparse_pull: out of {one!r} is a {array.stype!r} array; expected 'row_sparse'")

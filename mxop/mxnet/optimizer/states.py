@@ -120,9 +120,7 @@ class _Making:
                 raise OpValueError("set_states: the structure is not that of states of an optimizer")
             return node
         if depth > self.DEEPEST:
-            raise OpValueError(
-                f"set_states: values that lie {depth} deep in each other; at most {self.DEEPEST} are expected"
-            )
+            raise OpValueError(f"set_states: values that lie {depth} deep in each other; at most {self.DEEPEST} are expected")
         kind, content = node.kind, node.content
         if kind == "array":
             return self.array(node)
@@ -173,9 +171,7 @@ def _made(kind: str, name: Any, attributes: Any) -> Any:
 def _optimizer(name: str) -> type:
     found = Optimizer.opt_registry.get(name.lower())
     if found is None:
-        raise OpValueError(
-            f"set_states: optimizer {shown(name)} is not registered; import the module that registers it"
-        )
+        raise OpValueError(f"set_states: optimizer {shown(name)} is not registered; import the module that registers it")
     return found
 
 

@@ -55,9 +55,7 @@ class RNNCell(_Dense):
 
     _gate_names = GATES["rnn_tanh"]
 
-    def __init__(
-        self, num_hidden: int, activation: Any = "tanh", prefix: str = "rnn_", params: RNNParams | None = None
-    ):
+    def __init__(self, num_hidden: int, activation: Any = "tanh", prefix: str = "rnn_", params: RNNParams | None = None):
         super().__init__(num_hidden, prefix, params)
         self._activation = activation
 
@@ -110,9 +108,7 @@ class LSTMCell(_Dense):
     _gate_names = GATES["lstm"]
     _states = 2
 
-    def __init__(
-        self, num_hidden: int, prefix: str = "lstm_", params: RNNParams | None = None, forget_bias: float = 1.0
-    ):
+    def __init__(self, num_hidden: int, prefix: str = "lstm_", params: RNNParams | None = None, forget_bias: float = 1.0):
         super().__init__(num_hidden, prefix, params, init=LSTMBias(forget_bias=forget_bias))
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:

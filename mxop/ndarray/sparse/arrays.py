@@ -194,9 +194,7 @@ class BaseSparseNDArray:
     def as_in_context(self, context: Context) -> Any:
         """Return the array itself when it is on the device, else a copy there."""
         if not isinstance(context, Context):
-            raise OpTypeError(
-                f"as_in_context: {context!r} is not a context; expected something like mx.cpu() or mx.gpu(0)"
-            )
+            raise OpTypeError(f"as_in_context: {context!r} is not a context; expected something like mx.cpu() or mx.gpu(0)")
         return self if context == self.context else self.copyto(context)
 
     def _moved(self, context: Context) -> Any:
@@ -275,9 +273,7 @@ class BaseSparseNDArray:
     # ---- values -----------------------------------------------------------------------------------------------------------
     def __setitem__(self, key: Any, value: Any) -> None:
         if not (key is Ellipsis or (isinstance(key, slice) and key == slice(None))):
-            raise OpTypeError(
-                f"{type(self).__name__} can be assigned as a whole alone, with x[:] = value; got the key {key!r}"
-            )
+            raise OpTypeError(f"{type(self).__name__} can be assigned as a whole alone, with x[:] = value; got the key {key!r}")
         if np.ndim(value) == 0 and not isinstance(value, NDArray):
             value = np.full(self.shape, value, self.dtype)
         made = cast_storage(value, self.stype)
@@ -487,9 +483,7 @@ def nothing(stype: str, shape: tuple[int, ...], dtype: Any, context: Context | N
     if stype == "row_sparse" and shape:
         return RowSparseNDArray(np.zeros((0, *shape[1:]), kind), np.zeros(0, np.int64), shape).as_in_context(context)
     if stype != "csr" or len(shape) != 2:
-        raise OpValueError(
-            f"sparse.zeros: stype={stype!r}, shape={shape}; expected 'csr' and a matrix, or 'row_sparse'"
-        )
+        raise OpValueError(f"sparse.zeros: stype={stype!r}, shape={shape}; expected 'csr' and a matrix, or 'row_sparse'")
     starts = np.zeros(shape[0] + 1, np.int64)
     return of_csr(np.zeros(0, kind), np.zeros(0, np.int64), starts, shape).as_in_context(context)
 
@@ -519,12 +513,7 @@ def of_csr(values: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: A
 def _outside(matrix: Any) -> str | None:
     """Return why a matrix would lead beyond its memory, or its shape."""
     indptr, indices = matrix.indptr, matrix.indices
-    if (
-        len(indptr) != matrix.shape[0] + 1
-        or indptr[0] != 0
-        or np.any(np.diff(indptr) < 0)
-        or indptr[-1] != len(indices)
-    ):
+    if len(indptr) != matrix.shape[0] + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0) or indptr[-1] != len(indices):
         return "indptr does not rise from 0 to the number of values"
     if np.any(indices < 0) or np.any(indices >= matrix.shape[1]):
         return "indices are out of range"
@@ -564,13 +553,7 @@ def cast_storage(data: Any, stype: str, out: Any = None, name: str | None = None
 @at_home
 def _cast(arr: Any, stype: str) -> Any:
     if stype == "default":
-        return (
-            arr
-            if isinstance(arr, Dense)
-            else dense(arr)
-            if isinstance(arr, BaseSparseNDArray)
-            else core.from_numpy(arr)
-        )
+        return arr if isinstance(arr, Dense) else dense(arr) if isinstance(arr, BaseSparseNDArray) else core.from_numpy(arr)
     if stype == "csr":
         if isinstance(arr, CSRNDArray):
             return arr.copy()

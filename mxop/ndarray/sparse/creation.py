@@ -131,9 +131,7 @@ def row_sparse_array(arg1: Any, shape: Any = None, ctx: Any = None, dtype: Any =
                 raise OpValueError("row_sparse_array: invalid shape: without indices it cannot be inferred; say shape=")
             shape = (int(rows.max()) + 1, *values.shape[1:])
         if values.shape != (len(rows), *shape[1:]):
-            raise OpValueError(
-                f"row_sparse_array: data of shape {values.shape} for {len(rows)} rows of shape {tuple(shape)}"
-            )
+            raise OpValueError(f"row_sparse_array: data of shape {values.shape} for {len(rows)} rows of shape {tuple(shape)}")
         return of_rows(values, rows, tuple(shape))
     made = cast_storage(arg1 if isinstance(arg1, BaseSparseNDArray) else _typed(arg1, dtype), "row_sparse")
     if shape is not None and tuple(shape) != made.shape:

@@ -29,9 +29,7 @@ def at_home(function: Any) -> Any:
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        found = next(
-            (a for a in leaves(args) if isinstance(a, NDArray) or hasattr(a, "__cuda_array_interface__")), None
-        )
+        found = next((a for a in leaves(args) if isinstance(a, NDArray) or hasattr(a, "__cuda_array_interface__")), None)
         if found is None:
             return function(*args, **kwargs)
         with (found.context if isinstance(found, NDArray) else context_of(found))._device.current():

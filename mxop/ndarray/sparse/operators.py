@@ -70,12 +70,7 @@ def _by_rule(name: str, rule: Callable | None, args: tuple, kwargs: dict[str, An
     inputs = involved((*args, *kwargs.values()))
     out = None if rule is updates.update else kwargs.pop("out", None)
     found = NotImplemented
-    if (
-        rule is not None
-        and not (inputs and rule is updates.update)
-        and _any_sparse(args, kwargs)
-        and not _left_out(name, args)
-    ):
+    if rule is not None and not (inputs and rule is updates.update) and _any_sparse(args, kwargs) and not _left_out(name, args):
         with translated(f"operator {shown or name}"):
             found = at_home(rule)(name, *args, **kwargs)
     if found is NotImplemented:

@@ -16,9 +16,7 @@ NAMES = ("sgd_update", "sgd_mom_update", "adam_update", "_sparse_adagrad_update"
          "_contrib_group_adagrad_update")  # fmt: skip
 
 
-def update(
-    name: str, weight: Any, grad: Any, *rest: Any, lazy_update: bool = True, out: Any = None, **params: Any
-) -> Any:
+def update(name: str, weight: Any, grad: Any, *rest: Any, lazy_update: bool = True, out: Any = None, **params: Any) -> Any:
     """Update the rows that the gradient has, of the weight and of the states, and leave the others as they are.
 
     Without `lazy_update` all rows are updated, those that the gradient has not by a gradient of zero.

@@ -53,9 +53,9 @@ def require_numba(name: str) -> Any:
 
 
 #: numba turns nothing but prange into threads: array expressions do not occur in kernels.
-_PARALLEL = dict.fromkeys(
-    ("comprehension", "reduction", "inplace_binop", "setitem", "numpy", "stencil", "fusion"), False
-) | {"prange": True}
+_PARALLEL = dict.fromkeys(("comprehension", "reduction", "inplace_binop", "setitem", "numpy", "stencil", "fusion"), False) | {
+    "prange": True
+}
 
 
 class Compiled:

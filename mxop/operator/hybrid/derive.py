@@ -57,13 +57,9 @@ class _Gradient(ir.Builder):
         for s in ir.assignments(self.body):
             stores.setdefault(s.variable, []).append(s)
         #: inputs, and tensors whose elements have, wherever they are read, the value that they have in the end
-        self.lasting = {v for v in self.old.inputs if not v.written} | {
-            v for v, of in stores.items() if self.first >= {*of}
-        }
+        self.lasting = {v for v in self.old.inputs if not v.written} | {v for v, of in stores.items() if self.first >= {*of}}
         #: the only stores of their elements
-        self.only = {
-            of[0] for v, of in stores.items() if len(of) == 1 and v.kind in ("local", "output") and self.apart(of[0])
-        }
+        self.only = {of[0] for v, of in stores.items() if len(of) == 1 and v.kind in ("local", "output") and self.apart(of[0])}
         self.independent: dict[For, tuple[str, tuple[Expr, ...]]] = {}  # loops, and how they run if they are
         every = ir.assignments(self.body)
         floats = {v for v in self.old.variables.values() if types.of_variable(v) in ir.FLOATS}

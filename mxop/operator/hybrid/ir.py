@@ -240,11 +240,7 @@ def sum_of(a: Expr, b: Expr | int, sign: int = 1) -> Expr:
     for e, by in sorted(terms.items(), key=lambda term: -term[1]):  # those that are added first
         part = e if abs(by) == 1 else node("mul", e, abs(by))
         if by:
-            found = (
-                (part if by > 0 else node("neg", part))
-                if found is None
-                else node("add" if by > 0 else "sub", found, part)
-            )
+            found = (part if by > 0 else node("neg", part)) if found is None else node("add" if by > 0 else "sub", found, part)
     if found is None or number:
         return const(number) if found is None else node("add" if number > 0 else "sub", found, abs(number))
     return found

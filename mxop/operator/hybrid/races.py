@@ -131,9 +131,7 @@ def never_read_before(body: Sequence[Statement]) -> set[Assign]:
                 visit(inner, (*around, s) if isinstance(s, For) else around)
 
     visit(body, ())
-    reads = [
-        (at, around, a) for at, around, s in found for a in loads(*(e for e in ir.expressions(s) if not _stored(s, e)))
-    ]
+    reads = [(at, around, a) for at, around, s in found for a in loads(*(e for e in ir.expressions(s) if not _stored(s, e)))]
     return {
         s for at, around, s in found if isinstance(s, Assign) and s.target.kind == CALL and s.variable.kind != "input"
         and all(_after(place, loops, k, s.target, around, at) for k, loops, place in reads if variable_of(place) is s.variable)

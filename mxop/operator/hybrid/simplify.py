@@ -208,9 +208,7 @@ def _number(e: Expr) -> float | None:
 def _adds_to_zero(before: list[Statement], s: Statement) -> bool:
     """Return whether a statement adds to what the one before it makes zero."""
     last = before[-1] if before else None
-    if not (
-        isinstance(last, Assign) and isinstance(s, Assign) and last.target is s.target and _number(last.value) == 0
-    ):
+    if not (isinstance(last, Assign) and isinstance(s, Assign) and last.target is s.target and _number(last.value) == 0):
         return False
     added = ir.adds(s) and s.value.label == "add"
     return added and s.variable not in names_in(s.value.args[1], *s.target.args[1:])

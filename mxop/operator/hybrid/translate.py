@@ -47,9 +47,7 @@ class Translator:
 
     end = ""  # of a line
 
-    def __init__(
-        self, types: Types, checked: bool | None = None, sizes: Mapping[tuple[Variable, int], int] | None = None
-    ):
+    def __init__(self, types: Types, checked: bool | None = None, sizes: Mapping[tuple[Variable, int], int] | None = None):
         self.types, self.routine, self.checked, self.sizes = types, types.routine, checked, sizes or {}
         self.scopes = Scopes(self.routine.body)
         self.inside_parallel = False

@@ -178,9 +178,7 @@ def get_pretrained_file_names(embedding_name: str | None = None) -> dict[str, li
     >>> get_pretrained_file_names("glove")[:2], len(get_pretrained_file_names()["fasttext"])
     (['glove.42B.300d.txt', 'glove.6B.50d.txt'], 327)
     """
-    known = {
-        name: list(kind.pretrained_file_name_sha1) for name, kind in registry.get_registry(_TokenEmbedding).items()
-    }
+    known = {name: list(kind.pretrained_file_name_sha1) for name, kind in registry.get_registry(_TokenEmbedding).items()}
     if embedding_name is None:
         return known
     if embedding_name not in known:
