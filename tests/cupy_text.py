@@ -37,6 +37,13 @@ public:
         return (*this)[at];
     }
 };
+template <typename T> class CArray<T, 0> {
+    T *data;
+public:
+    __device__ CArray(T *data_, const long long *, const long long *) : data(data_) {}
+    template <typename U> __device__ T &operator[](const U &) { return *data; }
+    template <typename U> __device__ T operator[](const U &) const { return *data; }
+};
 template <int N> class CIndexer {
     long long size_, shape[N + 1], at[N + 1];
 public:

@@ -21,7 +21,7 @@ from mxop import dtypes
 from mxop._core.elementwise import values_of
 from mxop._gpu import layout, preamble, reductions, text
 from mxop.errors import DeviceError
-from mxop.formula import input_, walk
+from mxop.formula import input_, keys_of, walk
 from mxop.op import Elementwise, Reduction, operators
 
 FLOATS = (dtypes.FLOAT32, dtypes.FLOAT64, dtypes.FLOAT16)
@@ -445,7 +445,7 @@ def cupy_texts(sources):
     found = [cupy_text.HEADER]
     for i, source in enumerate(sources):
         inputs, outputs = cupy_text.parameters(source.in_params), cupy_text.parameters(source.out_params)
-        dims = [1 if is_array(p, source) else None for p in (*inputs, *outputs)]
+        dims = [int(not p.raw) if is_array(p, source) else None for p in (*inputs, *outputs)]
         made = cupy_text.elementwise_text(inputs, outputs, dims, 1, source.operation, f"k{i}", source.preamble)
         made = made.removeprefix(cupy_text.HEADER)
         found.append(f"namespace n{i} {{\n{made}\n}}\n")
@@ -457,8 +457,10 @@ def is_array(parameter, source):
 
 
 def some_sources(step):
-    """Return the sources of kernels of the registry, of arrays of any strides, and by words."""
-    for kernel in elementwise_kernels()[::step]:
+    """Return the sources of kernels of the registry, of arrays of any strides, and by words; those with keys are among them."""
+    kernels = elementwise_kernels()
+    with_keys = [k for k in kernels if keys_of(k.roots)]
+    for kernel in (*kernels[::step], *with_keys[:: max(step // 10, 1)]):
         yield kernel.plain()
         n = len(kernel.in_types) + len(kernel.out_types)
         size = max(dtypes.SIZES[t] for t in (*kernel.in_types, *kernel.out_types))
@@ -489,8 +491,8 @@ def test_every_kernel_compiles_in_the_text_of_the_cupy_that_is_installed(nvrtc):
         kinds = []
         for p in (*cupy_text.parameters(source.in_params), *cupy_text.parameters(source.out_params)):
             array = is_array(p, source)
-            kinds.append(_kernel._ArgInfo(1 if array else 3, cupy.ndarray if array else object, np.dtype(p.dtype), int(array),
-                                          array, array))  # fmt: skip
+            kinds.append(_kernel._ArgInfo(1 if array else 3, cupy.ndarray if array else object, np.dtype(p.dtype),
+                                          int(array and not p.raw), array, array))  # fmt: skip
         kinds.append(_kernel._ArgInfo(2, object, None, 1, True, True))
         names = [f"#include <cupy/{name}>\n" for name in ("complex.cuh", "carray.cuh", "atomics.cuh", "math_constants.h")]
         whole = _kernel._get_elementwise_kernel_code(tuple(kinds), _kernel._TypeMap(()), made.params, made.operation, made.name,

@@ -247,8 +247,10 @@ class ElementwiseText:
             ctype, dtype = STORAGE[code][0], ARRAY.get(code, dtypes.NAMES[code])
             bound = k in keys or ctype == "mx_half"
             params.append(f"{'raw ' * (k in keys)}{dtype} {'p_' * bound}{name}")
+            if k in keys:  # of an array without dimensions, CuPy gives the value, not the place
+                lines.append(f"const auto v_{name} = p_{name}[(long long)0];")
             if bound:
-                element = f"p_{name}" + "[(long long)0]" * (k in keys)
+                element = f"v_{name}" if k in keys else f"p_{name}"
                 lines.append(f"{const}{ctype} &{name} = *({const}{ctype} *)&{element};")
         scalars = [f"{SCALAR[self.ctype]} s{k}" for k in range(len(self.params))]
         operation = "\n".join([*lines, self.operation])
