@@ -36,6 +36,9 @@ def refused(capsys, *arguments, status=1):
     return told
 
 
+pytestmark = pytest.mark.usefixtures("built_in_quadratic")
+
+
 # ---- demo -----------------------------------------------------------------------------------------------------------------
 def test_demo_runs(tmp_path):
     done = command("demo", "--size", "1000", cwd=tmp_path)

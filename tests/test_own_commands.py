@@ -44,6 +44,7 @@ def own_total(F, data):
 def plain(x):
     return x
 '''
+pytestmark = pytest.mark.usefixtures("built_in_quadratic")
 NAMES = ["own_hinge", "own_mish", "own_power", "own_total"]
 
 

@@ -41,10 +41,15 @@ static int mxop_unwound(PyFrameObject *frame) {
         PyErr_NormalizeException(&type, &value, &trace);
         PyException_SetTraceback(value, trace);
         done = PyObject_CallFunctionObjArgs(mxop_shortened, value, NULL);
-        if (done == NULL) PyErr_Clear();
-        Py_XDECREF(done);
         Py_XDECREF(trace);
-        trace = PyException_GetTraceback(value);
+        if (done == NULL) { /* an interrupt from the keyboard, say: that is what is raised now */
+            Py_DECREF(type);
+            Py_DECREF(value);
+            PyErr_Fetch(&type, &value, &trace);
+        } else {
+            Py_DECREF(done);
+            trace = PyException_GetTraceback(value);
+        }
     }
     PyErr_Restore(type, value, trace);
     return 0;
