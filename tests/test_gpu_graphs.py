@@ -146,3 +146,15 @@ def test_the_switch(simulated_gpu, value, graphs):
     code = SWITCHED.format(tests=str(Path(__file__).parent))
     assert run_python(code, MXOP_GPU_GRAPHS=value) == graphs
     assert "fake_cupy" in sys.modules
+
+
+def test_calls_that_launch_nothing_are_between_others(simulated_gpu):
+    a, b, c = (mx.sym.Variable(name) for name in "abc")
+    with mx.util.np_shape(True):
+        symbol = mx.sym.Group([mx.sym.exp(a), mx.sym.exp(b), mx.sym.exp(c)])
+        executor = symbol.simple_bind(simulated_gpu, "null", a=(2,), b=(0, 3), c=(4,))
+        for k in range(3):
+            executor.arg_dict["c"][:] = k
+            _, empty, last = executor.forward()
+            assert empty.shape == (0, 3)
+            np.testing.assert_allclose(last.asnumpy(), np.full(4, np.exp(k)), rtol=1e-6)

@@ -235,11 +235,10 @@ cdef tuple by_graphs(list calls):
         while end < len(calls):
             call = <Call>calls[end]
             these = call.launches()
-            if these is None or (group and (<LaunchCall>these[0]).device is not (<LaunchCall>group[0]).device):
+            if these is None or (these and group and (<LaunchCall>these[0]).device is not (<LaunchCall>group[0]).device):
                 break
             group += these
             end += 1
-        end = max(end, at + 1)
         first.append(at)
         found.append(Graph(group) if len(group) > 1 and mx_graphs else calls[at])
         at = end if len(group) > 1 and mx_graphs else at + 1

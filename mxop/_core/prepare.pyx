@@ -316,9 +316,10 @@ cdef class Schedule:
         """Execute all calls."""
         cdef Call call
         cdef Py_ssize_t i = -1
+        cdef bint one_by_one = watched(SYMBOLIC | API)  # asked once: another thread may start the profiler
         run_all()  # pending calls may read the results of the last run
         try:
-            if watched(SYMBOLIC | API):
+            if one_by_one:
                 self.run_watched(&i)
             else:
                 for call in self.together:
@@ -326,7 +327,7 @@ cdef class Schedule:
                     call.execute()
                     wait_if_asked()
         except Exception as problem:
-            found = self.explained(i if watched(SYMBOLIC | API) else self.first[i], problem)
+            found = self.explained(i if one_by_one else self.first[i], problem)
             if found is problem:
                 raise
             raise found from found.__cause__
