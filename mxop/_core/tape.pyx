@@ -269,6 +269,14 @@ cdef list leaves_of(list order, list heads):
     return found
 
 
+def gradients_below(list arrays):
+    """Return the gradient arrays of the variables that recorded arrays descend from."""
+    cdef Array x
+    cdef Node leaf
+    heads = [x.node for x in arrays if x.node is not None]
+    return [leaf.grad for leaf in leaves_of(ordered(heads), heads) if leaf.grad is not None]
+
+
 def _serial_of(Node node):
     return node.serial
 

@@ -137,11 +137,13 @@ def _(ins, outs, **params):
     return joined, list(joined)
 
 
-@amp_multicast.dtype
-def _(*types, num_outputs, cast_narrow):
-    floats = [t for t in types if t in _AMP_TYPES]
+@amp_multicast.infer_types
+def _(ins, outs, *, num_outputs, cast_narrow):
+    if dtypes.UNKNOWN in ins:  # any type may be meant
+        return ins, outs
+    floats = [t for t in ins if t in _AMP_TYPES]
     common = (min if cast_narrow else max)(floats, key=_AMP_TYPES.index, default=None)
-    return [common if t in _AMP_TYPES else t for t in types]
+    return ins, [common if t in _AMP_TYPES else t for t in ins]
 
 
 @amp_multicast.cpu(prepared=True)

@@ -26,6 +26,15 @@ FLOATS = frozenset({FLOAT16, FLOAT32, FLOAT64, BFLOAT16})
 COMPUTED_AS = {FLOAT16: FLOAT32, BFLOAT16: FLOAT32, BOOL: UINT8}
 
 
+_mixed = False  # whether operators take float16, bfloat16 and float32 together
+
+
+def mix_floats() -> None:
+    """Let Python's operators take float16, bfloat16 and float32 together from now on, as automatic mixed precision does."""
+    global _mixed
+    _mixed = True
+
+
 def promoted(a: int, b: int) -> int | None:
     """Return the type in which Python's operators take arrays of two types; None where these must be equal.
 
@@ -33,6 +42,8 @@ def promoted(a: int, b: int) -> int | None:
     """
     if (a in FLOATS) != (b in FLOATS):
         return a if a in FLOATS else b
+    if _mixed and COMPUTED_AS.get(a, a) == COMPUTED_AS.get(b, b) == FLOAT32:
+        return widest(a, b)
     return b if a == BOOL else a if b in (a, BOOL) else None
 
 
