@@ -346,7 +346,8 @@ def test_calls_that_wait_for_the_device(cupy):
         lambda: nd.exp(x) + 1: 0, lambda: x.sum(axis=0): 0, lambda: nd.dot(x, x.T): 0, lambda: nd.one_hot(at, 3): 0,
         lambda: nd.take(x, at): 0, lambda: nd.take(x, at, mode="raise"): 1, lambda: x[at]: 1, lambda: x[1:, 0]: 0,
         lambda: nd.cumsum(x): 0, lambda: nd.gather_nd(x, nd.stack(at, at)): 1,
-        lambda: nd.pick(x, index, axis=0): 0,
+        lambda: nd.pick(x, index, axis=0): 0, lambda: nd._internal._take_grad(nd.ones((2, 4), ctx=mx.gpu(0)), at, x): 0,
+        lambda: nd._internal._pick_grad(index[0], index[0], x, axis=0): 0,
     }  # fmt: skip
     for call, most in calls.items():
         call()

@@ -49,6 +49,76 @@ def test_views_are_read_where_they_lie(simulated_gpu, part, words):
     assert (WORDS in launched("mxop_exp")) is words
 
 
+@pytest.mark.parametrize("shape, axes", [
+    ((70, 90), (1, 0)), ((90, 64), (1, 0)), ((3, 64, 70), (0, 2, 1)), ((33, 5, 65), (2, 1, 0)), ((2, 40, 3, 50), (2, 3, 0, 1)),
+    ((3, 2, 40, 50), (1, 0, 3, 2)), ((4100, 16), (1, 0)),
+])  # fmt: skip
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "uint8"])
+@pytest.mark.parametrize("req", [WRITE, ADD])
+def test_what_is_turned_goes_by_tiles(simulated_gpu, shape, axes, dtype, req):
+    x = nd.array(np.arange(np.prod(shape)).reshape(shape) % 101, dtype=dtype)
+    want = x.asnumpy().transpose(axes)
+    found = nd.ones(want.shape, dtype=dtype, ctx=simulated_gpu)
+    fake_kernels.made.clear()
+    into("transpose", [x.as_in_context(simulated_gpu)], found, req, axes=axes)
+    np.testing.assert_array_equal(found.asnumpy(), want + (req == ADD))
+    assert "tile[lane][r]" in launched("mxop_copy")
+    y = x.as_in_context(simulated_gpu).transpose(axes).astype("float32")  # converted on the way
+    np.testing.assert_array_equal(y.asnumpy(), want.astype("float32"))
+
+
+def test_formulas_of_what_is_turned_go_by_tiles(simulated_gpu):
+    x = nd.array(np.random.default_rng(0).normal(size=(100, 80)))
+    on_gpu = x.as_in_context(simulated_gpu)
+    y = mx.sym.transpose(mx.sym.var("x")) * 3  # the transpose is a view here
+    np.testing.assert_array_equal(y.eval(x=on_gpu)[0].asnumpy(), x.asnumpy().T * np.float32(3))
+    assert any("tile[lane][r]" in text for text in fake_kernels.made.values())
+    part = on_gpu.T[1:, ::2] * 3  # no two neighbours lie beside each other
+    np.testing.assert_array_equal(part.asnumpy(), x.asnumpy().T[1:, ::2] * np.float32(3))
+
+
+RUNNING = [((5, 7), 0), ((5, 7), 1), ((3000,), 0), ((3, 5001), 1), ((2, 2049, 3), 1), ((7, 40), 0), ((2, 4, 33), 1),
+           ((4, 6), None), ((0, 3), 0)]  # fmt: skip
+
+
+@pytest.mark.parametrize("shape, axis", RUNNING)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32", "uint8", "bool"])
+def test_running_sums(simulated_gpu, shape, axis, dtype):
+    x = nd.array(np.random.default_rng(0).integers(0, 3, shape), dtype=dtype)
+    for wanted in (None, "int32", "float64", "bool"):
+        params = {"axis": axis, "dtype": wanted}
+        want = nd.cumsum(x, **params)
+        found = nd.cumsum(x.as_in_context(simulated_gpu), **params)
+        assert found.dtype == want.dtype
+        np.testing.assert_array_equal(found.asnumpy(), want.asnumpy())
+
+
+def test_running_sums_of_fractions_do_not_vary(simulated_gpu):
+    x = nd.array(np.random.default_rng(0).normal(size=(2, 10_000)), ctx=simulated_gpu)
+    found = nd.cumsum(x, axis=1).asnumpy()
+    np.testing.assert_allclose(found, x.asnumpy().astype("float64").cumsum(1), atol=2e-3)
+    infinite = nd.array([1, np.inf, 2, -np.inf, 3], ctx=simulated_gpu)
+    np.testing.assert_array_equal(nd.cumsum(infinite).asnumpy(), [1, np.inf, np.inf, np.nan, np.nan])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int8"])
+@pytest.mark.parametrize("index", ["int64", "int32", "float32", "float16", "uint8"])
+@pytest.mark.parametrize("mode", ["clip", "wrap"])
+def test_rows_that_indices_name(simulated_gpu, dtype, index, mode):
+    rng = np.random.default_rng(0)
+    for shape, axis in (((9, 8), 0), ((9, 8), 1), ((5, 3, 7), 1), ((6,), 0), ((4, 16), 0)):
+        x = nd.array(rng.integers(-50, 50, shape), dtype=dtype)
+        at = rng.integers(0 if index == "uint8" else -20, 20, (3, 5)).astype("float64")
+        if index.startswith("f"):
+            at.flat[:4] = np.nan, np.inf, -np.inf, 1.7
+        at = nd.array(at, dtype=index)
+        params = {"axis": axis, "mode": mode}
+        want = nd.take(x, at, **params)
+        found = nd.take(x.as_in_context(simulated_gpu), at.as_in_context(simulated_gpu), **params)
+        np.testing.assert_array_equal(found.asnumpy(), want.asnumpy())
+    assert "mx_pack<unsigned int, 4>" in launched("mxop_take") or dtype != "float32"
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "uint8", "int8", "int32", "int64"])
 @pytest.mark.parametrize("n", [1, 7, 4096, 4099])
 @pytest.mark.parametrize("req", [WRITE, ADD])

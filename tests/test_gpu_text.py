@@ -11,6 +11,7 @@ import zlib
 from pathlib import Path
 
 import cupy_text
+import fake_kernels
 import numpy as np
 import pytest
 from comparing import into
@@ -426,6 +427,27 @@ def test_kernels_move_whole_words(nvrtc, dtype, elements):
         wide = "ld.global.v" in ptx and "st.global.v" in ptx
         assert wide is words and ".local" not in ptx, ptx
     assert layout.lay((1000,), [(1,), (1,), (1,)], itemsize, False)[0].width == 1  # something begins in the middle of a word
+
+
+def test_kernels_of_elements_compile(nvrtc, simulated_gpu):
+    nd, ctx = mx.nd, simulated_gpu
+    for dtype in ("float32", "float16", "float64", "int8", "bool"):
+        fake_kernels.made.clear()
+        x, at = nd.ones((96, 80), dtype=dtype, ctx=ctx), nd.ones((3, 64), ctx=ctx)
+        nd.take(x, at, mode="wrap")
+        nd._internal._take_grad(nd.ones((3, 64, 80), dtype=dtype, ctx=ctx), at, x)
+        nd.transpose(x)
+        sources = dict(fake_kernels.made)
+        nd.cumsum(x, axis=1)
+        sources["few"] = fake_kernels.made["mxop_running_sums"]
+        nd.cumsum(x, axis=0)
+        sources["columns"] = fake_kernels.made["mxop_running_sums"]
+        assert {"mxop_take", "mxop_sums_at", "mxop_copy"} < set(sources)
+        for name, source in sources.items():
+            ptx = nvrtc_ptx(nvrtc, re.sub(r"#ifndef (INFINITY|NAN)\n.*\n#endif\n", "", source), (ARCHITECTURE,))
+            assert ptx.count(".entry") == 1 and ".local" not in ptx, name
+            assert "ld.global.v4.u32" in ptx or name != "mxop_take"
+            assert ("bar.sync" in ptx) is (name in ("mxop_copy", "few")), name
 
 
 def test_subnormal_numbers_are_kept(nvrtc):

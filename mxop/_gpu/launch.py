@@ -13,7 +13,7 @@ from ..formula import keys_of
 from ..support import dtypes
 from ..support.memo import keep
 from . import compiled, device, reductions, text
-from .layout import BLOCK, WORD, lay
+from .layout import BLOCK, WORD, collapse, lay, tiled
 
 #: Elements of results from which on a kernel goes through its operands by words.
 MANY = 4096
@@ -73,6 +73,13 @@ def _elementwise(made: text.ElementwiseText, keys: frozenset, inputs: Sequence[A
         if not any(way.endswith("s") for way in layout.ways):
             kernel = compiled.elementwise(made.by_words(layout), place)
             return Plan(partial(kernel, size=blocks * BLOCK, block_size=BLOCK), number, there, tuple(numbers))
+        if len(inputs) == len(outputs) == 1 and not keys:
+            dims, (source, target) = collapse(shape, strides)
+            found = tiled(dims, source, target)
+            if found is not None:
+                tiles, numbers, blocks = found
+                kernel = compiled.elementwise(made.by_tiles(tiles), place)
+                return Plan(partial(kernel, size=blocks * BLOCK, block_size=BLOCK), number, there, tuple(numbers))
     kernel = compiled.elementwise(made.plain(), place)
     halves = [t in text.ARRAY for t in (*made.in_types, *[False] * len(made.params), *made.out_types)]
     return Plan(_with_bits(kernel, halves) if any(halves) else kernel, number, there, arrays=True)

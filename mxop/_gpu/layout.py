@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 BLOCK = 256  # threads
 WORD = 16  # bytes that a thread reads or writes at once
+TILE = 32  # elements of a row, and rows, that a block of threads turns around at once
 SHORT_INDEX = 2**31  # elements that 32 bits count
 
 Numbers = list[int]
@@ -106,6 +107,45 @@ def steps_of(way: str, name: str) -> list[str]:
     return ["" if letter == "0" else "1" if letter == "d" else f"{name}_{d}" for d, letter in enumerate(way)]
 
 
+class Tiles(NamedTuple):
+    """How a kernel goes through two operands of which the first lies so that its elements follow each other along another
+    dimension than the last, along which those of the second do.
+
+    Attributes
+    ----------
+    others : int
+        Number of dimensions beside these two.
+    wide : bool
+        Indices need 64 bits.
+    """
+
+    others: int
+    wide: bool
+
+
+def tiled(dims: Numbers, source: Numbers, target: Numbers) -> tuple[Tiles, Numbers, int] | None:
+    """Return how a kernel goes through operands by tiles, the numbers that it is told, and its blocks; None if it should not.
+
+    Parameters
+    ----------
+    dims : list of int
+        Without dimensions of size 1, neighbours joined where they can be (:func:`collapse`).
+    source, target : list of int
+        Strides, in elements.
+    """
+    last = len(dims) - 1
+    at = source.index(1) if 1 in source else last
+    if at == last or target[last] != 1 or min(dims[at], dims[last]) < TILE // 2:
+        return None
+    others = [d for d in range(last) if d != at]
+    numbers = [dims[at], dims[last], source[last], target[at], *(n for d in others for n in (dims[d], source[d], target[d]))]
+    blocks = -(-dims[at] // TILE) * -(-dims[last] // TILE)
+    for d in others:
+        blocks *= dims[d]
+    reach = max(sum(abs(step) * size for step, size in zip(steps, dims, strict=True)) for steps in (source, target))
+    return Tiles(len(others), reach >= SHORT_INDEX), numbers, blocks
+
+
 def place_of(parts: Sequence[str], steps: Sequence[str]) -> str:
     """Return the text of where the element of these indices lies."""
     terms = [part if step == "1" else f"{part} * {step}" for part, step in zip(parts, steps, strict=True) if step]
@@ -179,4 +219,5 @@ def lay(
     return Layout(ways, width, chunks, max(total, reach) >= SHORT_INDEX, drawn), numbers, blocks
 
 
-__all__ = ["BLOCK", "WORD", "Layout", "apart", "collapse", "lay", "place_of", "steps_of", "told", "way_of"]
+__all__ = ["BLOCK", "TILE", "WORD", "Layout", "Tiles", "apart", "collapse", "lay", "place_of", "steps_of", "tiled", "told",
+           "way_of"]  # fmt: skip

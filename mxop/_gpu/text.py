@@ -17,7 +17,7 @@ from ..formula import Expr, input_, keys_of, statements, walk
 from ..support import dtypes
 from ..support.errors import OpTypeError
 from . import preamble
-from .layout import BLOCK, Layout, apart, place_of, steps_of
+from .layout import BLOCK, TILE, Layout, Tiles, apart, place_of, steps_of
 
 REQ_NULL, REQ_WRITE, REQ_INPLACE, REQ_ADD = range(4)
 
@@ -272,12 +272,8 @@ class ElementwiseText:
         given += [f"uint64 at_{n}" for n in names[n_in:]]
         given += [f"{bits} {n}" for n in ("chunks", "size", *(f"n{d}" for d in range(1, layout.ndim)))]
         given += [f"int64 {step}" for p in places for step in p.told]
-        element = [f"const {c} &{n}" for c, n in zip(ctypes[:n_in], names, strict=False)]
-        element += [f"{self.ctype} {s}" for s in scalars] + [f"const {'mx_counter' if layout.drawn else 'long long'} i"]
-        element += [f"{c} &{n}" for c, n in zip(ctypes[n_in:], names[n_in:], strict=True)]
-        operation = "\n    ".join(self.operation.split("\n"))
         constants = f"typedef {index} mx_index;\nenum {{ V = {layout.width}, U = {layout.chunks} }};\n"
-        one = f"__device__ __forceinline__ void mx_one({', '.join(element)})\n{{\n    {operation}\n}}\n"
+        one = self._one(ctypes, "mx_counter" if layout.drawn else "long long")
         functions = prologue(self.operation, ctypes)
         if layout.drawn:
             functions = f"#define MX_DRAWN\n{functions}#undef MX_DRAWN\n"
@@ -316,6 +312,57 @@ class ElementwiseText:
             body += [f"const long long last = (long long)chunks * V + {THREAD};", "if (last < size)"]
             body += [f"    {one('last', lambda k: f'p_{names[k]}[{places[k].at_last()}]')}"]
         return "\n".join(body)
+
+    def by_tiles(self, tiles: Tiles) -> Source:
+        """Return a kernel of one input, whose blocks of threads turn tiles around in shared memory.
+
+        Its arguments are the address of the input, the parameters, the address of the output, and the numbers that
+        :func:`.layout.tiled` gives.
+        """
+        ctype, stored = STORAGE[self.in_types[0]][0], STORAGE[self.out_types[0]][0]
+        word = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long long"}
+        bits = word[dtypes.SIZES[self.in_types[0]]]  # shared memory has no constructors
+        scalars = [f"s{k}" for k in range(len(self.params))]
+        numbers = ["na", "nl", "xl", "ya", *(f"{n}{d}" for d in range(tiles.others) for n in ("n", "tx", "ty"))]
+        given = ["uint64 at_x0", *(f"{SCALAR[self.ctype]} {s}" for s in scalars), "uint64 at_y0"]
+        given += [f"int64 {n}" for n in numbers]
+        others = [f"p_x0 += left % n{d} * tx{d}; p_y0 += left % n{d} * ty{d}; left /= n{d};" for d in range(tiles.others)]
+        element = ", ".join([f"*(const {ctype} *)&tile[lane][r]", *scalars, "0", "p_y0[(long long)a * ya + l]"])
+        lines = [
+            f"__shared__ {bits} tile[{TILE}][{TILE + 1}];",
+            f"const {bits} *p_x0 = (const {bits} *)at_x0;",
+            f"{stored} *p_y0 = ({stored} *)at_y0;",
+            f"const mx_index tl = (nl + {TILE - 1}) / {TILE}, ta = (na + {TILE - 1}) / {TILE};",
+            f"const mx_index lane = threadIdx.x % {TILE}, rank = threadIdx.x / {TILE};",
+            "mx_index left = blockIdx.x;",
+            f"const mx_index first_l = left % tl * {TILE}, first_a = left / tl % ta * {TILE};",
+            "left = left / tl / ta;",
+            *reversed(others),
+            f"for (mx_index r = rank; r < {TILE}; r += {BLOCK // TILE}) {{",
+            "    const mx_index l = first_l + r, a = first_a + lane;",
+            "    if (l < nl && a < na)",
+            "        tile[r][lane] = p_x0[(long long)a + (long long)l * xl];",
+            "}",
+            "__syncthreads();",
+            f"for (mx_index r = rank; r < {TILE}; r += {BLOCK // TILE}) {{",
+            "    const mx_index l = first_l + lane, a = first_a + r;",
+            "    if (l < nl && a < na)",
+            f"        mx_one({element});",
+            "}",
+        ]
+        index = f"typedef unsigned {'long long' if tiles.wide else 'int'} mx_index;\n"
+        functions = prologue(self.operation, [ctype, stored]) + index + self._one([ctype, stored], "long long")
+        return Source(", ".join(given), "", "\n".join(lines), self.kernel_name, functions)
+
+    def _one(self, ctypes: Sequence[str], index: str) -> str:
+        """Return the function that evaluates the formulas on one element."""
+        names = [f"x{k}" for k in range(len(self.in_types))] + [f"y{k}" for k in range(len(self.out_types))]
+        n_in = len(self.in_types)
+        element = [f"const {c} &{n}" for c, n in zip(ctypes[:n_in], names, strict=False)]
+        element += [f"{self.ctype} s{k}" for k in range(len(self.params))] + [f"const {index} i"]
+        element += [f"{c} &{n}" for c, n in zip(ctypes[n_in:], names[n_in:], strict=True)]
+        operation = "\n    ".join(self.operation.split("\n"))
+        return f"__device__ __forceinline__ void mx_one({', '.join(element)})\n{{\n    {operation}\n}}\n"
 
     def standalone(self, name: str | None = None, shapes: Sequence[Shape] | None = None) -> str:
         """Return a plain kernel over contiguous arrays: pointers to inputs, parameters, pointers to outputs, size.

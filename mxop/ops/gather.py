@@ -54,7 +54,9 @@ def _places(xp, op, index, span, mode):
     place, wrong = 0, []
     for at, size in zip(index.reshape(len(span.sizes), -1), span.sizes, strict=True):
         if at.dtype.kind not in "iub":
-            at = xp.clip(xp.nan_to_num(at.astype(xp.float64), nan=-9e18), -9e18, 9e18)
+            at, last = at.astype(xp.float64), 2**63 - 1
+            whole = xp.where(xp.abs(at) < 9.2e18, at, 0).astype(xp.int64)
+            at = xp.where(at >= 9.2e18, last, xp.where(at > -9.2e18, whole, -last))
         at = at.astype(xp.int64)
         if mode == "wrap" and size:
             at = at % size
@@ -71,7 +73,8 @@ def _places(xp, op, index, span, mode):
 
 
 def _run_gpu(xp, op, out, source, index, span, mode, put):
-    place, n = _places(xp, op, index, span, mode), size_of(span.sizes)
+    n, plain = size_of(span.sizes), mode in ("clip", "wrap") and len(span.sizes) == 1 and not put and not span.lanes
+    place = xp.ascontiguousarray(index) if plain and n else _places(xp, op, index, span, mode)  # no kernels for its few numbers
     large, small = (span.outer, n, span.inner), (span.outer, -1, span.inner)
     if span.lanes and 0 not in (span.outer, span.inner):
         place = place.reshape(small)
@@ -81,10 +84,13 @@ def _run_gpu(xp, op, out, source, index, span, mode, put):
         _put_gpu(xp, out, source, place, large, put)
     elif span.lanes:
         out[...] = xp.take_along_axis(source.reshape(large), place, 1).reshape(out.shape)
-    elif source.dtype == out.dtype:
-        xp.take(source.reshape(large), place, axis=1, out=out.reshape(span.outer, place.size, span.inner))
     else:
-        out[...] = xp.take(source.reshape(large), place, axis=1).reshape(out.shape)
+        from .._gpu import elements
+
+        found = out if source.dtype == out.dtype else xp.empty(out.shape, source.dtype)
+        elements.take(xp.ascontiguousarray(source), place, found, span.outer, n, span.inner, mode if plain else "clip")
+        if found is not out:
+            out[...] = found
 
 
 def _put_gpu(xp, out, source, place, large, put):
@@ -99,22 +105,13 @@ def _put_gpu(xp, out, source, place, large, put):
 def sums_at(xp, dtype, source, place, large, put="add"):
     """Return zeros of shape `large` to which the elements of `source` are added along the middle axis, at each `place`.
 
-    Runs of equal places are added up, sorted: the same sums each time, unlike those of atomic additions.
+    The elements of each place are added one after the other: the same sums each time, unlike those of atomic additions.
     """
-    order = xp.argsort(place, kind="stable")
-    place, rows = place[order], source.reshape(large[0], place.size, large[2])[:, order]
-    last = xp.concatenate([place[1:] != place[:-1], xp.ones(1, bool)])
-    if put == "add":
-        if rows.dtype.kind not in "iu" and rows.dtype.itemsize < 4:
-            rows = rows.astype(xp.float32 if rows.dtype != xp.bool_ else xp.int64)
-        ends, step = xp.flatnonzero(last), 1
-        longest = int(xp.diff(ends, prepend=xp.asarray([-1])).max())
-        while step < longest:
-            same = (place[step:] == place[:-step]).reshape(1, -1, 1)
-            rows[:, step:] += xp.where(same, rows[:, :-step], 0)
-            step *= 2
-    found = xp.zeros(large, dtype)
-    found[:, place[last]] = rows[:, last].astype(dtype)
+    from .._gpu import elements
+
+    order, found = xp.argsort(place, kind="stable"), xp.empty(large, dtype)
+    starts = xp.searchsorted(place[order], xp.arange(large[1] + 1))
+    elements.sums_at(xp.ascontiguousarray(source), order, starts, found, *large, put == "add")
     return found
 
 

@@ -231,14 +231,9 @@ def _(steps, inputs, outputs, *, axis, dtype):
 
 @cumsum.gpu
 def _(xp, inputs, outputs, *, axis, dtype):
-    a, out = inputs[0], outputs[0]
-    half = out.dtype.itemsize == 2  # float16, bfloat16
-    if axis is None:  # CuPy leaves a flat array to CUB, whose sums vary from run to run
-        a, axis = a.reshape(1, -1), 1
-    if half:
-        out[...] = xp.cumsum(a.astype(xp.float32), axis=axis).reshape(out.shape)
-    else:
-        out[...] = xp.cumsum(a, axis=axis, dtype=out.dtype).reshape(out.shape)
+    from .._gpu.elements import running_sums
+
+    running_sums(xp.ascontiguousarray(inputs[0]), outputs[0], *along(inputs[0].shape, axis))
 
 
 @cumsum.gradient
