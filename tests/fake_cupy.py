@@ -12,6 +12,8 @@ waits : collections.Counter
     How often the host waited for a device, by its number.
 errors : dict
     Errors that the next ``"allocation"``, ``"launch"``, ``"compilation"`` or ``"synchronization"`` raises, once.
+ranges : list
+    The names of NVTX ranges as they begin, None where one ends.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ _current = [0]
 made = fake_kernels.made
 waits: Counter = Counter()
 errors: dict[str, Exception] = {}
+ranges: list[str | None] = []
 
 
 class CUDARuntimeError(RuntimeError):
@@ -444,6 +447,9 @@ def module(devices=2):
                                        UnownedMemory=UnownedMemory)  # fmt: skip
     cupy.cuda.compiler = types.SimpleNamespace(_NVRTCProgram=type("_NVRTCProgram", (fake_kernels.NVRTCProgram,), {}),
                                                 CompileException=CompileException)  # fmt: skip
+    cupy.cuda.Event, cupy.cuda.get_elapsed_time = fake_kernels.Event, fake_kernels.elapsed
+    ranges.clear()
+    cupy.cuda.nvtx = types.SimpleNamespace(RangePush=ranges.append, RangePop=lambda: ranges.append(None))
     cupy.cuda.memory = types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
     cupy.cuda.Stream, cupy.cuda.get_current_stream = fake_kernels.Stream, fake_kernels.Stream
     cupy.ElementwiseKernel, cupy.RawModule = fake_kernels.ElementwiseKernel, fake_kernels.RawModule

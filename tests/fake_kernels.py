@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import time
 
 import numpy as np
 from cuda_compilers import OPTIONS, host_library, kernel_parameters, launcher, pointer
@@ -78,6 +79,26 @@ class Stream:
 
         assert not _capturing, "a stream that is captured does not wait"
         fake_cupy.waited(fake_cupy._current[-1])
+
+
+class Event:
+    """``cupy.cuda.Event``: a moment on the device that was the current one."""
+
+    def record(self, stream=None):
+        import fake_cupy
+
+        self.moment, self.device = time.perf_counter(), fake_cupy._current[-1]
+
+    def synchronize(self):
+        import fake_cupy
+
+        fake_cupy.waited(self.device)
+
+
+def elapsed(begin, end):
+    """Return milliseconds between two events, as ``cupy.cuda.get_elapsed_time`` does."""
+    assert begin.device == end.device
+    return (end.moment - begin.moment) * 1e3
 
 
 _capturing: list[list] = []

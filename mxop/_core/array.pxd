@@ -116,6 +116,7 @@ cdef bint depends(Array a) noexcept
 cdef bint has_history(Array a) noexcept
 cdef Reading reading_of(Array a)
 cdef int note_host_read(Array a) except -1
+cdef int place_of(object results) noexcept
 cdef int settle_results(object inputs, list outputs, bint constant) except -1
 cpdef int settle_from_host(Array made) except -1
 

@@ -778,6 +778,12 @@ cdef bint has_history(Array a) noexcept:
     return a.node is not None or (mx_reading != NULL and reading_of(a) is not None)
 
 
+cdef int place_of(object results) noexcept:
+    """Return the number of the GPU on which results lie, or -1."""
+    first = results[0] if isinstance(results, list) and results else results
+    return (<Array>first).device.number if isinstance(first, Array) else -1
+
+
 cdef int settle_results(object inputs, list outputs, bint constant) except -1:
     """Let results that a user's forward made be constants, if none of the inputs can hand a gradient on."""
     cdef Array a

@@ -6,12 +6,12 @@ it; everything else goes through :func:`invoke`.
 from cpython.object cimport PyObject
 from libc.string cimport memcpy, memset
 
-from mxop._core.array cimport ARRAY_TYPE, MAX_VALUES, Array, Value
+from mxop._core.array cimport ARRAY_TYPE, MAX_VALUES, Array, Value, place_of
 from mxop._core.elementwise cimport ElementwiseCall, call_for, listed, run_elementwise, run_items, set_value
 from mxop._core.kinds cimport run_composite, run_external, run_kernel, run_reduction, run_view, run_view_again
 from mxop._core.native cimport NativeOp
 from mxop._core.numbers cimport plain_arguments
-from mxop._core.profile cimport IMPERATIVE, NANS, clock, look, look_into, note_call, watched
+from mxop._core.profile cimport IMPERATIVE, NANS, abandon, begin, look, look_into, note_call, watched
 from mxop._core.recent cimport OUTPUT, PARAMETER, SLOTS, Form, Forms
 from mxop._core.record cimport is_recording, is_training
 from mxop._core.results cimport hand_over, output_list
@@ -76,17 +76,23 @@ cdef object invoke_checked(OpFunction f, object inputs, object attrs, object out
     cdef long long begun
     if not watched(IMPERATIVE | NANS) or f.kind == ELEMENTWISE:  # which says itself how long it took
         return run_unwatched(f, inputs, attrs, out, req)
-    begun = clock()
-    if watched(NANS) and f.kind == COMPOSITE:
-        look_into(f.op.name)
-        try:
+    begun = begin(f.op.name)
+    try:
+        if watched(NANS) and f.kind == COMPOSITE:
+            look_into(f.op.name)
+            try:
+                found = run_unwatched(f, inputs, attrs, out, req)
+            finally:
+                look_into(None)
+        else:
             found = run_unwatched(f, inputs, attrs, out, req)
-        finally:
-            look_into(None)
-    else:
-        found = run_unwatched(f, inputs, attrs, out, req)
+    except BaseException:
+        abandon(f.op.name)
+        raise
     if watched(IMPERATIVE):
-        note_call(f.op.name, begun)
+        note_call(f.op.name, begun, place_of(found))
+    else:
+        abandon(f.op.name)
     if watched(NANS):
         look(f.op, attrs, inputs, found)
     return found
@@ -300,12 +306,14 @@ cdef class OpFunction:
         cdef long long begun
         out = kwargs.get("out")
         if self.native is not None:
-            begun = clock() if watched(IMPERATIVE) else 0
+            begun = begin(self.op.name) if watched(IMPERATIVE) else 0
             result = self.native.call(args, dict(kwargs))
             if result is not None:
                 if begun:
-                    note_call(self.op.name, begun)
+                    note_call(self.op.name, begun, -1)
                 return result
+            if begun:
+                abandon(self.op.name)
         found = self.call_bound(args, kwargs)
         return out if isinstance(out, (list, tuple)) and not any([a is None for a in out]) else found  # as in MXNet
 

@@ -11,11 +11,11 @@ from libc.string cimport memcpy
 
 from mxop._core.array cimport (
     MAX_VALUES, Array, HOST, Node, Value, alloc, alloc_like, broadcast_operand, detached, fill_operand, is_making,
-    read_pointer, settle_results, shape_of, touch, write_pointer,
+    place_of, read_pointer, settle_results, shape_of, touch, write_pointer,
 )
 from mxop._core.lazy cimport defer
 from mxop._core.launched cimport keep_launch, relaunched
-from mxop._core.profile cimport IMPERATIVE, NANS, clock, enter_body, is_body, look, note_call, watched
+from mxop._core.profile cimport IMPERATIVE, NANS, abandon, begin, enter_body, is_body, look, note_call, watched
 from mxop._core.recent cimport numpy_shapes
 from mxop._core.record cimport any_node, is_noted, is_recording, link_outputs, new_node, note_overwritten, record_general
 from mxop._core.device cimport wait_if_asked
@@ -305,11 +305,17 @@ cdef bint all_masks(PyObject** items, int n) noexcept:
 
 cdef object run_timed(ElementwiseCall call, PyObject** items, object inputs, const Value* values, object out, int req):
     """As :func:`run_items`, for the profiler: a function of its own, so that calls do not pay for one around another."""
-    cdef long long begun = clock()
+    cdef long long begun = begin(call.op.name)
     enter_body()
-    found = run_items(call, items, inputs, values, out, req)
+    try:
+        found = run_items(call, items, inputs, values, out, req)
+    except BaseException:
+        abandon(call.op.name)
+        raise
     if watched(IMPERATIVE):
-        note_call(call.op.name, begun)
+        note_call(call.op.name, begun, place_of(found))
+    else:
+        abandon(call.op.name)
     if watched(NANS):
         look(call.op, filled_attrs(call, values), inputs if inputs is not None else listed(items, call.n_in), found)
     return found

@@ -14,7 +14,7 @@ from mxop._core.external cimport execute_external
 from mxop._core.launched cimport by_graphs
 from mxop._core.lazy cimport run_all
 from mxop._core.prepared cimport prepare_operator
-from mxop._core.profile cimport API, SYMBOLIC, clock, enter_step, note_api, note_step, watched
+from mxop._core.profile cimport API, SYMBOLIC, abandon, begin, clock, enter_step, note_api, note_step, watched
 from mxop._core.record cimport set_recording
 from mxop._core.results cimport SAME_PLACE, common_device, deliver, work_for
 from mxop._core.transfer cimport copy_into, overlaps, same_dims, same_layout
@@ -298,6 +298,8 @@ cdef class Schedule:
         ``describe()`` returns ``(operator, what a viewer shows)`` for each call; asked once, when the profiler runs.
     name : str
         What a run is called.
+    place : int
+        The number of the GPU that runs them; -1 for the CPU.
     """
 
     cdef readonly list calls
@@ -306,11 +308,12 @@ cdef class Schedule:
     cdef object explain, describe
     cdef list described
     cdef str name
+    cdef int place
 
-    def __init__(self, calls, explain=None, describe=None, str name="Schedule.run"):
+    def __init__(self, calls, explain=None, describe=None, str name="Schedule.run", int place=-1):
         self.calls = [c for c in calls]
         self.together, self.first = by_graphs(self.calls)
-        self.explain, self.describe, self.name = explain, describe, name
+        self.explain, self.describe, self.name, self.place = explain, describe, name, place
 
     def run(self):
         """Execute all calls."""
@@ -377,11 +380,17 @@ cdef class Schedule:
                 i[0] += 1
                 operator, about = described[i[0]]
                 enter_step(<const void*>operator)
-                step = clock()
-                call.execute()
-                wait_if_asked()
+                step = begin(operator)
+                try:
+                    call.execute()
+                    wait_if_asked()
+                except BaseException:
+                    abandon(operator)
+                    raise
                 if watched(SYMBOLIC):
-                    note_step(operator, about, step)
+                    note_step(operator, about, step, self.place)
+                else:
+                    abandon(operator)
         finally:
             enter_step(before)
         if watched(API):

@@ -19,10 +19,12 @@ cdef inline bint watched(int kinds) noexcept nogil:
 
 
 cdef long long clock() noexcept nogil
-cdef int note_call(str name, long long begun) except -1
+cdef long long begin(str name) except -1
+cdef int abandon(str name) except -1
+cdef int note_call(str name, long long begun, int place) except -1
 cdef int look_into(str name) except -1
 cdef int look(object op, object attrs, object inputs, object found) except -1
-cdef int note_step(str name, object about, long long begun) except -1
+cdef int note_step(str name, object about, long long begun, int place) except -1
 cdef int note_api(str name, long long begun) except -1
 cdef const void* enter_step(const void* name) noexcept
 cdef void enter_body() noexcept

@@ -60,6 +60,7 @@ cdef int _n_threads = 0
 cdef dict _thread_names = {}    # number -> name
 cdef dict _tables = {}          # category -> {name: Times}
 cdef dict _inside = {}          # thread -> the operator in Python that it is in
+cdef object _devices = None     # what times calls on GPUs
 cdef str _CUSTOM = "Custom Operator"
 cdef str _OPERATOR = "operator", _API = "MXOP_API", _STORAGE = "Device Storage", _CPU = "Memory: cpu/0"
 
@@ -105,7 +106,7 @@ cdef int learn_thread_name() except -1:
     return 0
 
 
-cdef void append(char phase, str category, str name, object about, long long begun, long long ended) noexcept:
+cdef void append(char phase, str category, str name, object about, long long begun, long long ended, int thread=0) noexcept:
     """Add an event.  Runs no Python and allocates no objects: the pool calls this while objects go away."""
     global _events, _n_events, _room, _dropped
     cdef Event* event
@@ -126,7 +127,7 @@ cdef void append(char phase, str category, str name, object about, long long beg
     if about is not None:
         event.about = <PyObject*>about
         Py_INCREF(about)
-    event.phase, event.begun, event.ended, event.thread = phase, begun, ended, thread_number()
+    event.phase, event.begun, event.ended, event.thread = phase, begun, ended, thread or thread_number()
     _n_events += 1
 
 
@@ -156,16 +157,37 @@ cdef int note(str category, str name, object about, long long begun, long long e
     return 0
 
 
-cdef int note_call(str name, long long begun) except -1:
-    """Record a call of an operator that ends now; what an executor's step consists of is recorded there."""
+cdef long long begin(str name) except -1:
+    """Return the clock when a call of an operator begins; GPUs mark the moment, too."""
+    if _devices is not None:
+        _devices.begin(name)
+    return mx_clock()
+
+
+cdef int abandon(str name) except -1:
+    """Say that the call which began last is not recorded: it has raised."""
+    if _devices is not None:
+        _devices.end(name, -1)
+    return 0
+
+
+cdef int note_call(str name, long long begun, int place) except -1:
+    """Record a call of an operator that ends now; what an executor's step consists of is recorded there.
+
+    `place` is the number of the GPU on which its results lie, or -1.
+    """
     cdef long long ended = mx_clock()
+    if _devices is not None:
+        _devices.end(name, -1 if mx_step == <const void*>name else place)
     if mx_step == <const void*>name:
         return 0
     return note(_OPERATOR, name, None, begun, ended)
 
 
-cdef int note_step(str name, object about, long long begun) except -1:
+cdef int note_step(str name, object about, long long begun, int place) except -1:
     """Record a step of an executor that ends now."""
+    if _devices is not None:
+        _devices.end(name, place)
     return note(_OPERATOR, name, about, begun, mx_clock())
 
 
@@ -275,6 +297,21 @@ def user_event(str phase, str category, str name, about, long long begun, long l
             count(f"{category},counter", name, ended)
         else:
             count(category, name, ended - begun)
+
+
+def device_event(str place, str name, long long begun, long long ended, int number):
+    """Record a call that a GPU has run, under a category of its own."""
+    cdef int thread = -2 - number
+    _thread_names[thread] = place
+    append(c"X", f"operator on {place}", name, None, begun, ended, thread)
+    if flags & AGGREGATE:
+        count(f"operator on {place}", name, ended - begun)
+
+
+def time_devices(timer):
+    """Tell a :class:`mxop._gpu.timing.Timer` when calls begin and end; None: nobody."""
+    global _devices
+    _devices = timer
 
 
 def call_event(str name, long long begun, bint of_interface=False):

@@ -5,13 +5,13 @@ of its outputs have been added up.  Elementwise calls run their backward program
 its rule.  With ``create_graph`` the gradient's own calls are recorded, which gives every higher order.
 """
 from mxop._core.array cimport (
-    Array, Node, Reading, changed_by, detached, has_history, host_reads, new_like, reading_of, stamp_now, touch,
+    Array, Node, Reading, changed_by, detached, has_history, host_reads, new_like, place_of, reading_of, stamp_now, touch,
 )
 from mxop._core.chain cimport checked, gradients_at
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
 from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, filled_attrs, run_elementwise
 from mxop._core.plans cimport Recorded
-from mxop._core.profile cimport API, IMPERATIVE, clock, note_api, note_call, watched
+from mxop._core.profile cimport API, IMPERATIVE, abandon, begin, clock, note_api, note_call, watched
 from mxop._core.record cimport is_recording, is_training, set_recording, set_training
 from mxop._core.transfer cimport copy_into, same_dims
 from mxop._kernels.codes cimport FLOAT32, FLOAT64
@@ -520,9 +520,15 @@ cdef int back_general(Node node, list needed, bint create, list heads) except -1
 
 cdef int back_timed(Node node, list needed, bint create, list heads) except -1:
     """As :func:`back_general`, for the profiler."""
-    cdef long long begun = clock()
-    back_general(node, needed, create, heads)
-    note_call(f"_backward_{node.op.name if node.op is not None else type(node.user).__name__}", begun)
+    cdef str name = f"_backward_{node.op.name if node.op is not None else type(node.user).__name__}"
+    cdef int place = place_of([g for g in node.pending if g is not None])
+    cdef long long begun = begin(name)
+    try:
+        back_general(node, needed, create, heads)
+    except BaseException:
+        abandon(name)
+        raise
+    note_call(name, begun, place)
     return 0
 
 

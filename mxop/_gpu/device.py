@@ -80,6 +80,11 @@ def require(device_id: int = 0) -> Any:
     return xp
 
 
+def in_use() -> list[int]:
+    """Return the numbers of the GPUs that were used in this process."""
+    return sorted(_checked)
+
+
 def count() -> int:
     """Return the number of usable GPUs: 0 without CuPy or without a visible device."""
     try:
@@ -135,7 +140,7 @@ def empty_cache(device_id: int = 0) -> None:
 
 def synchronize(device_id: int | None = None) -> None:
     """Wait until a device (all that were used, if None: a first look at one takes memory there) has done its work."""
-    for k in sorted(_checked) if device_id is None else (device_id,):
+    for k in in_use() if device_id is None else (device_id,):
         with using(k) as device:
             device.synchronize()
 

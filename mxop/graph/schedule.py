@@ -94,7 +94,8 @@ def build(
     for k, (calls, steps) in enumerate(zip(made, recipe.steps, strict=True)):
         made_for = [step.node for step in steps]
         described = partial(_described, made_for, named, len(calls) - len(steps))
-        schedules.append(core.Schedule(core.finishing(calls), partial(_explained, made_for, named), described, _NAMES[k]))
+        explained = partial(_explained, made_for, named)
+        schedules.append(core.Schedule(core.finishing(calls), explained, described, _NAMES[k], arena.device.number))
     return schedules, partial(plan_of, recipe.layout, sharing, phases, known, bound, named)
 
 

@@ -23,6 +23,7 @@ class _Profiler:
         self.running = self.paused = False
         self.trace: Trace | None = None  # what a dump goes into; None when nothing ran since the last one
         self.lock = threading.RLock()
+        self.timer: Any = None  # of GPUs
         self._stopped: threading.Event | None = None  # ends the thread that dumps regularly
         self._registered = False
 
@@ -30,6 +31,7 @@ class _Profiler:
         with self.lock:
             self._dump_no_more()
             if self.trace is not None and self.trace.begun:
+                self.collect()
                 self.trace.write()
                 self.trace = Trace(settings.filename)
             elif self.trace is not None:
@@ -46,11 +48,13 @@ class _Profiler:
 
     def stop(self) -> None:
         with self.lock:
+            self.collect()
             self.running = False
             self._apply()
 
     def pause(self, paused: bool) -> None:
         with self.lock:
+            self.collect()
             self.paused = paused
             self._apply()
 
@@ -61,13 +65,25 @@ class _Profiler:
                                  "profiler.set_config(filename=...), profiler.set_state('run')")  # fmt: skip
             if finished:
                 self.stop()
+            self.collect()
             self.trace.write()
             if finished:
                 self.trace = None
 
+    def collect(self) -> None:
+        """Take the times of GPUs, which may have to finish first."""
+        if self.timer is not None:
+            self.timer.collect()
+
     def _apply(self) -> None:
         """Record what is wanted now, and dump regularly if that is."""
-        profile.record_only(self.settings.flags if self.running and not self.paused else 0)
+        watching = self.running and not self.paused
+        profile.record_only(self.settings.flags if watching else 0)
+        if watching and self.timer is None:
+            from .._gpu.timing import Timer
+
+            self.timer = Timer()
+        profile.time_devices(self.timer if watching else None)
         if not self.running or not self.settings.continuous_dump:
             self._dump_no_more()
         elif self._stopped is None:
@@ -81,6 +97,7 @@ class _Profiler:
                 if stopped.is_set() or self.trace is None:
                     return
                 try:
+                    self.collect()
                     self.trace.write()
                 except MXNetError as problem:  # a dump says it again
                     warnings.warn(str(problem), RuntimeWarning, stacklevel=1)
@@ -108,6 +125,7 @@ class _Profiler:
     def _in_child(self) -> None:
         """Leave the file to the process that was forked."""
         profile.record_only(0)
+        profile.time_devices(None)
         profile.forget()
         registered = self._registered
         self.__init__()  # type: ignore[misc]
@@ -209,6 +227,7 @@ def dumps(reset: bool = False, format: str = "table", sort_by: str = "total", as
     _check_value("sort_by", sort_by, tuple(table.SORT_KEYS))
     _check_value("ascending", ascending, (False, True))
     _check_value("reset", reset, (False, True))
+    _profiler.collect()
     tables = profile.tables(bool(reset))
     if not tables and not _profiler.settings.aggregate_stats:
         return ""

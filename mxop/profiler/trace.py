@@ -58,8 +58,9 @@ class Trace:
     def _lines(self, events: list[tuple], dropped: int) -> Iterator[str]:
         if not self.begun:
             yield json.dumps(self._named("process_name", 0, f"mxop {self._pid}"))
+        seen = {event[6] for event in events}
         for thread, name in profile.thread_names().items():
-            if thread not in self._known:
+            if thread not in self._known and (thread > 0 or thread in seen):  # below 0: a GPU
                 self._known.add(thread)
                 yield json.dumps(self._named("thread_name", thread, name))
         yield from self._event_lines(events)
