@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from ..formula import input_, param, statements
+from ..formula import input_, param, statements, walk
 from ..opdef import contiguous_strides
 from ..opdef.combine import COMBINES
 from ..support import dtypes
@@ -19,12 +19,11 @@ from . import compiled, device
 from .launch import Plan, blocks_of, device_of, scalar
 from .layout import BLOCK, SHORT_INDEX, apart, collapse, place_of, steps_of, told, way_of
 from .reductions import AT_ONCE, identity_of, log2, total_type
-from .text import STORAGE, prologue, read
+from .text import STORAGE, identifier, prologue, read
 
 SHARED = 48 << 10  # bytes that every GPU gives a block
 
 Shape = tuple[int, ...]
-NAME = "mxop_strip"
 
 
 @dataclass
@@ -80,6 +79,7 @@ class Strip:
         self.in_memory = sum(self.row_bytes.values()) > SHARED
         self.numbers: list[int] = [rows, self.lanes_log2]
         self.parameters = ["mx_index rows", "int lanes_log2"]
+        self.name = _named(stages)
         self.text = self._written(stages)
 
     @property
@@ -122,7 +122,7 @@ class Strip:
         text, lines = "".join(functions), "\n    ".join(body)
         used = text + lines
         arguments = ", ".join([*pointers, *(f"double {s}" for s in self.values.values()), *memory, *self.parameters])
-        head = f'extern "C" __global__ void __launch_bounds__({BLOCK}) {NAME}({arguments})'
+        head = f'extern "C" __global__ void __launch_bounds__({BLOCK}) {self.name}({arguments})'
         return f"{prologue(used)}typedef {index} mx_index;\n{DYNAMIC}{text}{head}\n{{\n    {lines}\n}}\n"
 
     def _rows(self, shape: Shape) -> list[str]:
@@ -273,6 +273,15 @@ class Strip:
         return ["if (live) {", *(f"    {line}" for line in found), "}"]
 
 
+def _named(stages: Sequence[tuple]) -> str:
+    """Return the name of a kernel, as profilers show it: the reductions and functions of its stages, without arithmetic."""
+    found: dict[str, None] = {}
+    for roots, _, _, combine, _ in stages:
+        found |= dict.fromkeys(n.label for n in walk(roots) if n.kind == "call" and n.label not in ("add", "sub", "mul", "neg"))
+        found |= {} if combine is None else {"sum" if combine == "add" else combine: None}
+    return "_".join(["mxop_rows", *[identifier(name).removeprefix("mxop_") for name in found][:6]])
+
+
 #: Shared memory, whose size is given when a kernel is launched; the host, which runs the text in tests, has what any needs.
 DYNAMIC = f"""\
 #ifdef __CUDACC__
@@ -296,11 +305,11 @@ def prepared(rows: int, locals_: Sequence[tuple[Shape, int]], stages: Sequence[t
     strip = Strip(rows, locals_, stages, [(a.shape, a._strides, a.dtype_code) for a in arrays], tuple(numbers))
     own = tuple([rows * size for size in strip.row_bytes.values()]) if strip.in_memory else ()
     with device.using(place):
-        function = compiled.module(strip.text, place).get_function(NAME)
+        function = compiled.module(strip.text, place).get_function(strip.name)
     blocks = -(-rows // strip.rows_at_once)
     launch = blocks_of(function, (blocks,), strip.shared)
     plan = Plan(launch, scalar("double"), device_of(place), tuple(strip.numbers), own)
     return LaunchCall(plan, [a._memory for a in arrays], tuple(numbers.values()), (), arrays[0]._device)
 
 
-__all__ = ["NAME", "Strip", "prepared"]
+__all__ = ["Strip", "prepared"]
