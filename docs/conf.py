@@ -114,7 +114,9 @@ def _operator(found: object) -> bool:
 
 
 def leave_out(app: Any, what: str, name: str, found: object, skip: bool, options: Any) -> bool | None:
-    """Leave out operators, which are methods of arrays and symbols, too."""
+    """Leave out operators, which are methods of arrays and symbols, too; and what symbols refuse, as MXNet's."""
+    if app.env.docname == "api/symbol_class":
+        found = inspect.getattr_static(mx.sym.Symbol, name, found)
     return True if _operator(found) else None
 
 

@@ -48,7 +48,7 @@ def test_tables_of_figures_are_those_of_the_files():
     charts = tool("charts")
     page = (DOCS / "figures.md").read_text(encoding="utf-8")
     files = sorted((DOCS / "figures").glob("*.json"))
-    tables = charts.tables_of(files)
+    tables = charts.tables_of(files) | {"summary": charts.summary(files), "behind": charts.behind(files)}
     assert tables and all(f"<!-- {name} -->" in page for name in tables)
     assert charts.with_tables(page, tables) == page, "run: python tools/charts.py"
 
@@ -123,7 +123,8 @@ def test_every_program_is_in_the_gallery():
 # ---- pages of operators -----------------------------------------------------------------------------------------------------
 def test_every_operator_has_a_topic():
     of_topics = {name for names in reference.GROUPS.values() for name in names.split()}
-    assert of_topics - {called(op) for ops in families().values() for op in ops} == set(families())
+    assert set(families()) <= of_topics
+    assert of_topics - set(families()) <= {called(op) for ops in families().values() for op in ops}
 
 
 def test_a_page_of_an_operator():
