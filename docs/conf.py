@@ -19,7 +19,7 @@ import mxop as mx
 from mxop.cli import reference
 
 sys.path.insert(0, str(Path(__file__).parent))
-from mathematics import FORMULAS, mathml
+from mathematics import FORMULAS, TOPICS, mathml
 
 DOCS = Path(__file__).parent
 MODULES = DOCS / "api" / "modules"
@@ -63,7 +63,7 @@ def write_pages(app: Any) -> None:
         _write(MODULES / f"{name}.md", text + f".. automodule:: mxop.{name}\n   :members:\n   :imported-members:\n```\n")
     for page in set(MODULES.glob("*.md")) - {MODULES / f"{name}.md" for name in modules_without_a_page()}:
         page.unlink()
-    texts = reference.pages(formulas=FORMULAS)
+    texts = reference.pages(topics=TOPICS, formulas=FORMULAS)
     (DOCS / "operators").mkdir(exist_ok=True)
     for name, text in texts.items():
         _write(DOCS / "operators" / name, text)

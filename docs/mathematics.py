@@ -1,4 +1,4 @@
-"""Formulas of the pages of operators: Python expressions as MathML, which browsers show without a script."""
+"""Topics and formulas of the pages of operators; formulas are MathML, which browsers show without a script."""
 
 from __future__ import annotations
 
@@ -138,6 +138,30 @@ def _leaf(node: ast.expr) -> str:
 def _name(text: str) -> str:
     return f"<mi>{escape(GREEK.get(text, text))}</mi>"
 
+
+#: Topics of the index of operators, with the families (files of mxop/ops) and further operators under each.
+TOPICS = {
+    "Arithmetic and comparison": "binary",
+    "Elementwise functions": "math",
+    "Reductions and statistics": "reduce counting",
+    "Matrix multiplication": "matrix einsum",
+    "Linear algebra": "linalg orthogonal triangles",
+    "Reshaping and transposing": "shape layout",
+    "Indexing and slicing": "slicing gather positions replace",
+    "Joining, splitting and repeating": "join",
+    "Sorting": "order",
+    "Creating, copying and converting": "create convert",
+    "Layers and activations": "nn attention rnn relu sigmoid log_sigmoid hard_sigmoid softsign Dropout Embedding",
+    "Convolution and pooling": "convolution pooling windows resize",
+    "Normalization": "norm",
+    "Losses": "loss ctc hawkes softmax_cross_entropy smooth_l1",
+    "Random numbers and densities": "random sample density",
+    "Sequences of different lengths": "sequence",
+    "Optimizer updates": "optimizer many_updates",
+    "Quantization (int8)": "quantize quantized",
+    "Fourier transform and sketches": "spectrum",
+    "Sparse storage": "storage",
+}
 
 #: What operators compute that are not formulas of one element, by the names of their functions.
 FORMULAS: dict[str, list[str]] = {

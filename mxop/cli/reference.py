@@ -1,4 +1,4 @@
-"""``python -m mxop docs``: the operator reference, written from the registry: one page an operator, and an index by topic.
+"""``python -m mxop docs``: the operator reference, written from the registry: one page for each operator, and an index.
 
 The site writes these pages before it is built (``docs/conf.py``); they are not in the repository.
 """
@@ -17,45 +17,26 @@ from ..opdef.docs import documentation, signature
 from .operators import called, families, package_named, summary
 
 _NOTE = "<!-- Written from the operators' definitions; change those. -->"
-#: Topics of the index, with the families that they hold, and operators of other families.
-GROUPS = {
-    "Arithmetic and comparison": "binary",
-    "Elementwise functions": "math",
-    "Reductions and statistics": "reduce counting",
-    "Matrix multiplication": "matrix einsum",
-    "Linear algebra": "linalg orthogonal triangles",
-    "Reshaping and transposing": "shape layout",
-    "Indexing and slicing": "slicing gather positions replace",
-    "Joining, splitting and repeating": "join",
-    "Sorting": "order",
-    "Creating, copying and converting": "create convert",
-    "Layers and activations": "nn attention rnn relu sigmoid log_sigmoid hard_sigmoid softsign Dropout Embedding",
-    "Convolution and pooling": "convolution pooling windows resize",
-    "Normalization": "norm",
-    "Losses": "loss ctc hawkes softmax_cross_entropy smooth_l1",
-    "Random numbers and densities": "random sample density",
-    "Sequences of different lengths": "sequence",
-    "Optimizer updates": "optimizer many_updates",
-    "Quantization (int8)": "quantize quantized",
-    "Fourier transform and sketches": "spectrum",
-    "Sparse storage": "storage",
-}
 _TYPES = {"f": "floating point", "n": "float32 and narrower", "l": "float32, float64", "i": "integers", "b": "bool"}
 
 
-def pages(package: plugins.Package | None = None, formulas: Mapping[str, Sequence[str]] | None = None) -> dict[str, str]:
+def pages(
+    package: plugins.Package | None = None,
+    topics: Mapping[str, str] | None = None,
+    formulas: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, str]:
     """Return the text of every page by file name: of mxop's operators, or of those of another package.
 
     Parameters
     ----------
+    topics : mapping, optional
+        The titles of the index, with the names of the families and operators under each; by default the families.
     formulas : mapping, optional
-        What operators compute, as Python expressions, by the names of their functions; formulas need no entry.
+        What operators compute, as Python expressions, by the names of their functions; elementwise ones need no entry.
     """
     found = families(package=package)
-    groups = dict(found) if package else {
-        title: [op for family, ops in found.items() for op in ops if {family, called(op)} & set(wanted.split())]
-        for title, wanted in GROUPS.items()
-    }  # fmt: skip
+    wanted = {title: set(names.split()) for title, names in (topics or dict(zip(found, found, strict=True))).items()}
+    groups = {t: [o for family, ops in found.items() for o in ops if {family, called(o)} & wanted[t]] for t in wanted}
     home = {op.name: title for title, ops in reversed(groups.items()) for op in ops}
     texts = {"index.md": _index(groups, package)}
     for ops in found.values():
@@ -64,11 +45,11 @@ def pages(package: plugins.Package | None = None, formulas: Mapping[str, Sequenc
     return texts
 
 
-def write(folder: str, package: str | None = None, formulas: Mapping[str, Sequence[str]] | None = None) -> list[str]:
+def write(folder: str, package: str | None = None) -> list[str]:
     """Write the pages to a folder, which is made when needed; return what was written."""
+    texts = pages(package_named(package))
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    texts = pages(package_named(package), formulas)
     for name, text in texts.items():
         (target / name).write_text(text, encoding="utf-8")
     return [str(target / name) for name in texts]

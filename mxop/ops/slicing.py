@@ -1,4 +1,4 @@
-"""Parts of arrays: slices as views, their gradients, and assignment to a slice."""
+"""Slices as views, their gradients, and assignment to a slice."""
 
 from ..opdef import Scalar, Shape, infer, kernel
 from ..support.errors import OpIndexError, OpValueError
