@@ -421,7 +421,7 @@ def _corner(sizes, wanted, offset, center_crop):
         n > 0 <= o and o + n <= d for o, n, d in zip(offset, wanted, sizes, strict=True)
     )
     if not inside:
-        raise OpValueError(f"operator Crop: h_w={tuple(wanted)} at offset={tuple(offset)} is no part of images of {sizes}")
+        raise OpValueError(f"operator Crop: h_w={tuple(wanted)} at offset={tuple(offset)} is not part of images of {sizes}")
     return offset
 
 

@@ -130,7 +130,7 @@ def _flat(F, data, axis):
 def _index_type(name, dtype):
     if dtype not in _INDEX_TYPES:
         names = ", ".join(dtypes.NAMES[t] for t in _INDEX_TYPES)
-        raise OpTypeError(f"operator {name}: dtype={dtypes.NAMES[dtype]} is no type for indices; expected one of {names}")
+        raise OpTypeError(f"operator {name}: dtype={dtypes.NAMES[dtype]} is not a type for indices; expected one of {names}")
     return dtype
 
 

@@ -208,7 +208,9 @@ def _span(begin, end, rank, side):
     b = 0 if begin is None else begin + rank if begin < 0 else begin
     e = rank if end is None else end + rank if end < 0 else end
     if not 0 <= b <= e <= rank:
-        raise OpValueError(f"operator reshape_like: {side}_begin={begin}, {side}_end={end} are no range of {rank} dimensions")
+        raise OpValueError(
+            f"operator reshape_like: {side}_begin={begin}, {side}_end={end} are not a range in {rank} dimensions"
+        )
     return b, e
 
 
@@ -318,7 +320,7 @@ def _order(axes, rank):
         return tuple(range(rank))[::-1]
     order = tuple(infer.normal_axis("transpose", a, rank, "axes") for a in axes) if len(axes) == rank else ()
     if sorted(order) != list(range(rank)):
-        raise OpValueError(f"operator transpose: axes={axes} is no permutation of the {rank} dimensions of the data")
+        raise OpValueError(f"operator transpose: axes={axes} is not a permutation of the {rank} dimensions of the data")
     return order
 
 
