@@ -40,6 +40,7 @@ html_title = f"mxop {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
+html_use_index = False  # one page of 23,000 pixels; the search finds names
 html_show_copyright = False
 pygments_style = "default"
 copybutton_prompt_text = r">>> |\.\.\. ?"  # a line of three points ends a block in the plain interpreter
