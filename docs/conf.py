@@ -160,7 +160,24 @@ def split_attributes(app: Any, what: str, name: str, found: object, options: Any
     lines[start:end] = result
 
 
+def mend_sources(app: Any, problem: Exception | None) -> None:
+    """Take dead links out of the pages of sources: back to functions under another name, and to compiled modules."""
+    folder = Path(app.outdir) / "_modules"
+    for page in folder.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        mended = re.sub(r'<a class="viewcode-back"[^>]*>.*?</a>', "", text)
+        if page == folder / "index.html":
+            mended = re.sub(
+                r'<li><a href="([^"]+)">([^<]*)</a></li>',
+                lambda found: found[0] if (folder / found[1]).exists() else f"<li>{found[2]}</li>",
+                mended,
+            )
+        if mended != text:
+            page.write_text(mended, encoding="utf-8")
+
+
 def setup(app: Any) -> None:
+    app.connect("build-finished", mend_sources)
     app.connect("builder-inited", write_pages)
     app.connect("source-read", show_formulas)
     app.connect("html-collect-pages", sources)
