@@ -355,6 +355,18 @@ def extensions() -> list[Extension]:
     return isa_extensions() + kernels + core
 
 
+def description() -> str:
+    """Return the README as a package index shows it, where relative links and pictures lead nowhere: their texts remain."""
+    text = Path("README.md").read_text(encoding="utf-8")
+    text = re.sub(r"!\[[^\]]*\]\((?!https?:)[^)]*\)\n+", "", text)
+    return re.sub(r"\[([^\]]*)\]\((?!https?:|#)([^)]*)\)", lambda m: m[1] if m[1] == m[2] else f"{m[1]} (`{m[2]}`)", text)
+
+
 if __name__ == "__main__":
     generate_instructions()
-    setup(ext_modules=extensions(), cmdclass={"build": BuildAll, "build_ext": Build, "build_stubs": BuildStubs})
+    setup(
+        long_description=description(),
+        long_description_content_type="text/markdown",
+        ext_modules=extensions(),
+        cmdclass={"build": BuildAll, "build_ext": Build, "build_stubs": BuildStubs},
+    )

@@ -358,7 +358,7 @@ def test_composites_are_looked_through(own):
 # ---- what runs, and what says why it does not -----------------------------------------------------------------------
 def test_only_checks_can_be_left_out(own):
     own(without_rule(), np.copy, dtypes="f", unchecked={"gradients": "a typing error", "gradient": "for a test"})
-    refused("test_check_ruleless", "its record leaves out 'gradients', which is no check")
+    refused("test_check_ruleless", "its record leaves out 'gradients', which is not a check")
 
 
 def test_reasons_follow_from_the_record():

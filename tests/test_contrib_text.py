@@ -62,8 +62,8 @@ def test_vocabularies(options, tokens):
     (lambda: Vocabulary(COUNTS, reserved_tokens=["a", "a"]), "names a token twice"),
     (lambda: Vocabulary(COUNTS, reserved_tokens=["<unk>"]), "or the unknown one, '<unk>'"),
     (lambda: Vocabulary(["a"]), "counter is a list"),
-    (lambda: Vocabulary(COUNTS).to_tokens(6), "6 is no number of a token; there are 6"),
-    (lambda: Vocabulary(COUNTS).to_tokens([0, 1.0]), "1.0 is no number of a token"),
+    (lambda: Vocabulary(COUNTS).to_tokens(6), "6 is not the index of a token; there are 6"),
+    (lambda: Vocabulary(COUNTS).to_tokens([0, 1.0]), "1.0 is not the index of a token"),
 ])  # fmt: skip
 def test_refused_vocabularies(make, told):
     with pytest.raises(mx.MXNetError, match=told):
@@ -130,7 +130,7 @@ def test_looking_up_and_changing(written):
     ("a 1 2\n" + "b" * vectors.LONGEST, "line 2: has 1,048,576 characters and more"),
     ("", "has no line with a token and a vector"),
     ("<unk> 1 2 3\na 1 2\n", "the vector of '<unk>' has 3 numbers, those of the others have 2"),
-    (b"a 1 2\n\xff 1 2\n", "is no text in 'utf8': .*invalid start byte"),
+    (b"a 1 2\n\xff 1 2\n", "is not text in 'utf8': .*invalid start byte"),
 ])  # fmt: skip
 def test_refused_files(written, text, told):
     with pytest.raises(mx.errors.OpValueError, match=f"words.txt'.* {told}"):
@@ -167,8 +167,8 @@ def test_refused_arguments(written):
         (lambda: embedding.CustomEmbedding(path, encoding="none"), ValueError, "unknown encoding: none"),
         (lambda: embedding.CustomEmbedding(path, ""), ValueError, "elem_delim='' is empty"),
         (lambda: embedding.CustomEmbedding("/nowhere/words.txt"), FileNotFoundError, "/nowhere/words.txt"),
-        (lambda: embedding.CustomEmbedding(path, vocabulary=["a"]), TypeError, "is no Vocabulary"),
-        (lambda: embedding.CompositeEmbedding(Vocabulary(), 3), TypeError, "3 in token_embeddings is no embedding"),
+        (lambda: embedding.CustomEmbedding(path, vocabulary=["a"]), TypeError, "is not a Vocabulary"),
+        (lambda: embedding.CompositeEmbedding(Vocabulary(), 3), TypeError, "3 in token_embeddings is not an embedding"),
     ):
         with pytest.raises(kind, match=told):
             call()
@@ -192,7 +192,7 @@ def test_published_files_are_read_and_never_downloaded(written, tmp_path, monkey
     with pytest.raises(ValueError, match=r"no item named 'glove.6B.100d.txt' in the archive"):
         embedding.create("glove", pretrained_file_name="glove.6B.100d.txt")
     written("no archive", "embeddings/glove/glove.6B.zip")
-    with pytest.raises(ValueError, match="is no zip file that can be read"):
+    with pytest.raises(ValueError, match="is not a zip file that can be read"):
         embedding.create("glove", pretrained_file_name="glove.6B.50d.txt")
 
 

@@ -302,7 +302,7 @@ def test_a_prop_that_needs_a_shape_not_known_yet():
 def test_register_takes_a_name_and_a_class():
     with pytest.raises(TypeError, match="expected a name"):
         register(3)(CustomOpProp)
-    with pytest.raises(TypeError, match="no subclass"):
+    with pytest.raises(TypeError, match="not a subclass"):
         register("test_failing")(3)
 
 

@@ -419,7 +419,7 @@ def test_bad_calls():
         nd.Custom(x, labels=x, op_type="test_softmax")
     with pytest.raises(TypeError, match="argument data must be an NDArray"):
         nd.Custom(np.ones(2), op_type="test_sigmoid")
-    with pytest.raises(TypeError, match="no subclass of CustomOpProp"):
+    with pytest.raises(TypeError, match="not a subclass of CustomOpProp"):
         register("test_bad")(Sigmoid)
 
 

@@ -315,7 +315,7 @@ def test_what_cannot_be_shared():
     with pytest.raises(mx.MXNetError, match=r"'softmax_label' is float32 \(16,\) in shared_exec.* needs float32 \(10,\)"):
         bucket(5, shared_arg_names=["softmax_label"], shared_exec=large)
     other = sym.exp(sym.Variable("data")).simple_bind(mx.cpu(), data=(2,))
-    with pytest.raises(mx.MXNetError, match="'fc_bias', which is no argument of shared_exec"):
+    with pytest.raises(mx.MXNetError, match="'fc_bias', which is not an argument of shared_exec"):
         bucket(5, shared_arg_names=["fc_bias"], shared_exec=other)
 
 

@@ -302,7 +302,7 @@ def test_dlpack_of_a_gpu(cupy):
     strange = type(x._memory)(4, np.float32)
     strange._host = odd
     strange.device = x._memory.device
-    with pytest.raises(ValueError, match="no multiples of the 4 bytes"):
+    with pytest.raises(ValueError, match="not multiples of the 4 bytes"):
         nd.from_dlpack(strange)
 
 

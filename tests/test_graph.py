@@ -295,7 +295,7 @@ def test_the_verifier():
         "need each other": mx.graph.Graph([(loop, 0)]),
         "reads output 2": mx.graph.Graph([(mx.graph.Node(exp, exp.parse({}), ((good, 2),), "n"), 0)]),
         "takes 2 inputs": mx.graph.Graph([(mx.graph.Node(add, add.parse({}), ((x, 0),), "n"), 0)]),
-        "which is no operator": mx.graph.Graph([(mx.graph.Node("exp", exp.parse({}), ((x, 0),), "n"), 0)]),
+        "which is not an operator": mx.graph.Graph([(mx.graph.Node("exp", exp.parse({}), ((x, 0),), "n"), 0)]),
         "has inputs": mx.graph.Graph([(mx.graph.Node(None, exp.parse({}), ((x, 0),), "n"), 0)]),
     }
     for message, graph in damaged.items():

@@ -248,8 +248,8 @@ def test_words_with_wrong_arguments(statement, pattern, tmp_path):
         ("del x", "del is not allowed"),
         ("a = lambda: 0", "Lambda is not in the language"),
         ("a = [i for i in range(3)]", "ListComp is not in the language"),
-        ("a = 'text'", "'text' is no number"),
-        ("a = None", "None is no number"),
+        ("a = 'text'", "'text' is not a number"),
+        ("a = None", "None is not a number"),
         ("a = x[0] @ x[1]", "operator MatMult is not in the language"),
         ("a = x[0] << 1", "operator LShift is not in the language"),
         ("a = ~x[0]", "operator ~"),
@@ -283,9 +283,9 @@ def test_statements_outside_of_the_language(statement, pattern, tmp_path):
         ("y[0, 0] = x.dtype", ".dtype stands in allocate"),
         ("for i in range(2): y[0, 0] = x.shape[i]", "indexed by a fixed number"),
         ("x.shape[0] = 3", "a shape cannot be assigned"),
-        ("s = 1.0\n    y[0, 0] = s[0]", "'s' is no tensor"),
-        ("s = 1.0\n    s[0] = 1", "'s' is no tensor"),
-        ("s = 1.0\n    y[0, 0] = s.shape[0]", "'s' is no tensor and has no shape"),
+        ("s = 1.0\n    y[0, 0] = s[0]", "'s' is not a tensor"),
+        ("s = 1.0\n    s[0] = 1", "'s' is not a tensor"),
+        ("s = 1.0\n    y[0, 0] = s.shape[0]", "'s' is not a tensor and has no shape"),
         ("y[0, 0] = len(3)", "len is asked of the name of a tensor"),
         ("for a in grid((2, 3)): y[0, 0] = a[2]", "indexed by a fixed number from 0 to 1"),
         ("for a in grid((2, 3)): y[0, 0] = a", "holds all indices of a grid"),
@@ -458,7 +458,7 @@ def test_unknown_dtype():
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1])
 def test_integers_of_more_than_64_bits(value, tmp_path):
     text = f"def f(x):\n    y = output_tensor(x.shape, x.dtype)\n    y[0] = {value}\n    return y\n"
-    with pytest.raises(HybridError, match=f":3: kernel f: {value} is no integer of 64 bits"):
+    with pytest.raises(HybridError, match=f":3: kernel f: {value} is not an integer of 64 bits"):
         kernel(from_file(text, tmp_path))
 
 
@@ -470,7 +470,7 @@ def test_attribute_that_is_no_number():
             y[i] = x[i] * a
         return y
 
-    with pytest.raises(HybridError, match=r"attribute 'a' is no number"):
+    with pytest.raises(HybridError, match=r"attribute 'a' is not a number"):
         mx.operator.Custom(f)(mx.nd.ones(2), a="text")
 
 
@@ -480,7 +480,7 @@ REFUSED = {
     "for x[0] in range(3):\n    y[0] = 1": "a loop variable is a name",
     "y[0] = sqrt(x)[0]": "only tensors have elements",
     "y[0] = np.sqrt(x[0])": "function 'np.sqrt' is not in the language; use its words",
-    "y[0] = 1j": "1j is no number",
+    "y[0] = 1j": "1j is not a number",
     "y[0] = lambda a: a": "Lambda is not in the language",
     "assert True": "assert is not in the language",
     "y[0] = 1 + allocate((1,), x.dtype)": "allocate is assigned to a name",

@@ -345,7 +345,7 @@ def test_states_as_mxnet_pickles_them():
     x.__setstate__({"handle": None})
     assert x.shape == (2,)
     for wrong in ({}, {"handle": 3}, b"", None, {"handle": b"abc"}, {"handle": b""}):
-        with pytest.raises(mx.MXNetError, match=r"__setstate__: .* is no state of an array|invalid .params data"):
+        with pytest.raises(mx.MXNetError, match=r"__setstate__: .* is not a state of an array|invalid .params data"):
             x.__setstate__(wrong)
     with memoryview(x), pytest.raises(mx.MXNetError, match="buffer is in use"):
         x.__setstate__(state(rows.tostype("default")))

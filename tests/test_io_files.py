@@ -199,7 +199,7 @@ def test_headers():
     for wrong in (b"short", struct.pack("<IfQQ", 9, 0, 0, 0)):
         with pytest.raises(mx.MXNetError, match=r"recordio\.unpack"):
             recordio.unpack(wrong)
-    with pytest.raises(mx.MXNetError, match="is no header"):
+    with pytest.raises(mx.MXNetError, match="is not a header"):
         recordio.pack((0, 1, -1, 0), b"")
 
 
@@ -230,7 +230,7 @@ def test_files_that_unpack_to_much(tmp_path, monkeypatch):
     """What a packed file may grow to is limited; one that is no idx file, or says that it is large, is not unpacked."""
     packed = tmp_path / "x.gz"
     packed.write_bytes(gzip.compress(bytes(1 << 20)))
-    with pytest.raises(mx.MXNetError, match=r"x\.gz' is no idx file"):
+    with pytest.raises(mx.MXNetError, match=r"x\.gz' is not an idx file"):
         mx.io.MNISTIter(str(packed), str(packed))
     packed.write_bytes(gzip.compress(idx(np.zeros((2, 4, 8), "uint8")) + bytes(1 << 20)))  # is not unpacked to the end
     with pytest.raises(mx.MXNetError, match=r"x\.gz' has \d{5} bytes for an array of shape \(2, 4, 8\)"):

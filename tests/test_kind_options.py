@@ -336,6 +336,6 @@ def test_names_of_fewer_outputs_than_there_are():
 
 
 def test_inplace_says_nothing_any_more():
-    with pytest.warns(FutureWarning, match="inplace= says nothing"):
+    with pytest.warns(FutureWarning, match="inplace= has no effect"):
         op = elementwise(name="test_option", inplace=((0, 0),))(lambda x: x + 1)
     assert op(X).asnumpy().tolist() == [2, 3, 4]

@@ -46,7 +46,7 @@ def test_a_diagonal_beside_the_corner_is_empty():
     (lambda x: nd.pad(x, mode="edge", pad_width=(1, 1)), "operator Pad: pad_width=(1, 1); expected 8 numbers"),
     (lambda x: nd.pad(x, mode="wrap", pad_width=(0,) * 8), "parameter mode='wrap' is not allowed"),
     (lambda x: nd.pad(nd.empty((0, 2)), mode="edge", pad_width=(1, 1, 0, 0)), "has no edge"),
-    (lambda x: nd.Crop(x, h_w=(4, 2)), "h_w=(4, 2) at offset=(0, 0) is no part of images of (3, 4)"),
+    (lambda x: nd.Crop(x, h_w=(4, 2)), "h_w=(4, 2) at offset=(0, 0) is not part of images of (3, 4)"),
     (lambda x: nd.Crop(x, x, x), "one or two arrays"),
     (lambda x: nd.diag(x, k=5), "has no diagonal 5"),
     (lambda x: nd.linalg.extractdiag(x), "expected square matrices"),

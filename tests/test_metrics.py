@@ -154,7 +154,7 @@ def test_names():
         mx.metric.create("acuracy")
     with pytest.raises(OpValueError, match="use Accuracy"):
         mx.metric.create("top_k_acc", top_k=1)
-    with pytest.raises(OpTypeError, match="no function"):
+    with pytest.raises(OpTypeError, match="not a function"):
         mx.metric.CustomMetric("acc")
 
 

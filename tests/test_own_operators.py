@@ -236,7 +236,7 @@ MISTAKES = {
     "0 < data < 1": "F.land",
     "max(data, 0)": "F.maximum",
     "math.sin(data)": "F.sin(x) in place of math.sin(x)",
-    "float(data)": "no Python number",
+    "float(data)": "not a Python number",
     "int(data)": "F.trunc(x)",
     "range(data)": "cannot be a position or a count",
     "round(data, 2)": "F.rint(x * 10**digits) / 10**digits",

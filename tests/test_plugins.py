@@ -139,10 +139,10 @@ def test_commands_list_them(site):
 def test_documentation_and_stubs_of_a_package(site, tmp_path):
     code = "from mxop.cli import main; print(main(['{0}', r'{1}', '--package', '{2}']))"
     assert told(site, code.format("docs", tmp_path / "docs", "mxop-extra")).endswith("0")
-    page = (tmp_path / "docs" / "mxop_extra.md").read_text()
-    assert "## swish_beta" in page and "Evaluate `data * sigmoid(beta * data)`" in page
+    page = (tmp_path / "docs" / "swish_beta.md").read_text()
+    assert "# swish_beta" in page and "Evaluate `data * sigmoid(beta * data)`" in page
     index = (tmp_path / "docs" / "index.md").read_text()
-    assert "2 operators" in index and "Operators of mxop-extra." in index and "quadratic" not in index
+    assert "2 operators" in index and "# Operators of mxop-extra" in index and "quadratic" not in index
     for name in ("mxop-extra", "mxop_extra"):
         folder = tmp_path / "stubs" / name
         assert told(site, code.format("stubs", folder, name)).endswith("0")

@@ -78,7 +78,7 @@ def test_refused(simulated_gpu, launched):
     with pytest.raises(mx.MXNetError, match="symbol not found"):
         module.get_kernel("other", SIGNATURE).launch([x, x, 1], simulated_gpu, *grid)
     for signature in ("float[] x", "long x", ""):
-        with pytest.raises(mx.MXNetError, match="is no parameter"):
+        with pytest.raises(mx.MXNetError, match="is not a parameter"):
             module.get_kernel("axpy", signature)
     with pytest.raises(mx.MXNetError, match="expected a str"):
         mx.rtc.CudaModule(b"")

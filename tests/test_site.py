@@ -7,9 +7,11 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from test_docs import DOCS, ROOT
+from test_docs import DOCS, FROM_DOCSTRINGS, PAGES, ROOT
 
 import mxop as mx
+from mxop.cli import reference
+from mxop.cli.operators import called, families
 
 
 def script(path):
@@ -46,7 +48,7 @@ def test_tables_of_figures_are_those_of_the_files():
     charts = tool("charts")
     page = (DOCS / "figures.md").read_text(encoding="utf-8")
     files = sorted((DOCS / "figures").glob("*.json"))
-    tables = charts.tables_of(files)
+    tables = charts.tables_of(files) | {"summary": charts.summary(files), "behind": charts.behind(files)}
     assert tables and all(f"<!-- {name} -->" in page for name in tables)
     assert charts.with_tables(page, tables) == page, "run: python tools/charts.py"
 
@@ -85,16 +87,91 @@ def test_every_page_is_in_a_table_of_contents():
         for body in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
             for entry in (line for line in body.splitlines() if line and not line.startswith(":")):
                 found = set(page.parent.glob(f"{entry}.md"))
-                assert found or entry.startswith("operators/"), f"{page.name} lists {entry}"  # those the site writes
+                written = entry in ("operators/index", "modules/*")  # by the site
+                assert found or written, f"{page.name} lists {entry}"
                 listed |= found
-    missing = [str(p.relative_to(DOCS)) for p in sorted(DOCS.rglob("*.md")) if p not in listed]
-    assert missing == [], "add them to a toctree of docs/index.md"
+    pages = [p for p in sorted(DOCS.rglob("*.md")) if p.parent not in FROM_DOCSTRINGS]
+    missing = [str(p.relative_to(DOCS)) for p in pages if p not in listed]
+    assert missing == [], "add them to a toctree"
+
+
+@pytest.mark.parametrize("word, page", [
+    ("hessian", "gradients"), ("jacobian", "gradients"), ("train a model", "train"), ("install", "install"),
+    ("windows", "install"), ("macos", "install"), ("conda", "install"), ("pretrained", "models"), ("license", "license"),
+    ("data loader", "api/io"), ("matrix multiplication", "operators/index"), ("matmul", "operators/matmul"),
+    ("dropout", "operators/Dropout"), ("broadcasting", "glossary"), ("faq", "faq"), ("cite", "cite"),
+])  # fmt: skip
+def test_what_people_look_for_has_a_page(word, page):
+    """The words stand in the text of the page, where the search of the site finds them."""
+    folder, _, name = page.rpartition("/")
+    topics = script(DOCS / "mathematics.py").TOPICS
+    text = (
+        reference.pages(topics=topics)[f"{name}.md"]
+        if folder == "operators"
+        else (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    )
+    assert word in " ".join(text.lower().split())
+
+
+def test_pictures_of_pages_exist_and_have_a_text():
+    for page in PAGES:
+        for text, path in re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+            assert text and (page.parent / path).exists(), f"{page.name}: {path}"
+
+
+def test_every_program_is_in_the_gallery():
+    gallery = (DOCS / "gallery.md").read_text(encoding="utf-8")
+    for path in (ROOT / "examples").glob("*.py"):
+        assert f"`examples/{path.name}`" in gallery or path.name == "helpers.py"
+
+
+# ---- pages of operators -----------------------------------------------------------------------------------------------------
+def test_every_operator_has_a_topic():
+    of_topics = {name for names in script(DOCS / "mathematics.py").TOPICS.values() for name in names.split()}
+    assert set(families()) <= of_topics
+    assert of_topics - set(families()) <= {called(op) for ops in families().values() for op in ops}
+
+
+def test_a_page_of_an_operator():
+    page = reference.pages()["softmax.md"]
+    titles = re.findall(r"^## (.*)$", page, re.M)
+    assert titles == ["Parameters", "Examples", "Properties", "See also"]
+    assert page.count("- `temperature` (") == 1 and "[`log_softmax`](log_softmax.md)" in page
+    assert max(map(len, re.search(r"```python\n(.*?)```", page, re.S)[1].splitlines())) <= 68
+    assert "of every order" in page and "finite differences up to order 3" in page
+    assert "```formula\ny = abs(data)\n```" in reference.pages()["abs.md"]
+
+
+def test_formulas_of_operators_are_mathematics():
+    written = script(DOCS / "mathematics.py")
+    pages = reference.pages(topics=written.TOPICS, formulas=written.FORMULAS)
+    assert {f"{name}.md" for name in written.FORMULAS} <= set(pages)
+    lines = [
+        line
+        for text in pages.values()
+        for body in re.findall(r"```formula\n(.*?)```", text, re.S)
+        for line in body.splitlines()
+    ]
+    assert len(lines) > 180
+    for line in lines:
+        ElementTree.fromstring(written.mathml(line))
+
+
+@pytest.mark.parametrize("text, shown", [
+    ("a*(b + c)", "a·(b+c)"), ("a - (b - c)", "a−(b−c)"), ("2*x**2", "2\u2062x2"), ("add(mul(alpha, x), 1.0)", "α·x+1"),
+    ("-(a + b)", "−(a+b)"), ("y[i] = sum(j, x[i,j])", "yi=∑jxi,j"), ("maximum(x, 0)", "max\u2061(x,0)"),
+    ("where(x > 0, x, 0)", "{xif x>00otherwise"), ("sqrt(a + b)*c", "a+b·c"), ("log1p(x)", "ln(1+x)"),
+])  # fmt: skip
+def test_mathematics(text, shown):
+    """The texts of the elements, in their order; fractions, roots and powers are elements."""
+    found = ElementTree.fromstring(script(DOCS / "mathematics.py").mathml(text))
+    assert "".join(found.itertext()) == shown
 
 
 # ---- reference ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("space, page", [("nd", "ndarray"), ("sym", "symbol")])
 def test_functions_that_are_no_operators_are_in_the_reference(space, page):
-    text = (DOCS / "api" / f"{page}.md").read_text(encoding="utf-8")
+    text = "".join((DOCS / "api" / f"{name}.md").read_text(encoding="utf-8") for name in (page, f"{page}_class"))
     module = getattr(mx, space)
     found = {n for n in module.__all__ if callable(getattr(module, n)) and not hasattr(getattr(module, n), "op")}
     found -= {"var", "NotImplementedForSymbol"}  # of Variable; an error that mx.base has, too

@@ -242,7 +242,7 @@ def test_kinds_of_keys():
     assert [get_indexing_dispatch_code(key) for key in ((1, 2), (slice(1), None), ([1],), (1, mx.nd.ones(1)), ((),))] == [
         0, 0, 1, 1, 2,
     ]  # fmt: skip
-    with pytest.raises(ValueError, match="'a' is no index"):
+    with pytest.raises(ValueError, match="'a' is not an index"):
         get_indexing_dispatch_code((1, "a"))
     assert (
         get_oshape_of_gather_nd_op((3, 4, 5), (1, 2, 6)) == mx.nd.gather_nd(mx.nd.ones((3, 4, 5)), mx.nd.zeros((1, 2, 6))).shape

@@ -181,11 +181,11 @@ SQUARE = sym.square(sym.var("x", stype="csr"))
         (lambda: autograd.mark_variables([nd.ones((2, 2))], [nd.zeros((3, 2), stype="row_sparse")]), "shape"),
         (lambda: autograd.mark_variables([nd.ones((2, 2))], [[1]]), "NDArrays"),
         (lambda: SQUARE.simple_bind(mx.cpu(), x=(2, 3), stype_dict={"x": "coo"}), "coo"),
-        (lambda: sym.var("x").simple_bind(mx.cpu(), x=(2, 3), stype_dict={"y": "csr"}), "no argument"),
+        (lambda: sym.var("x").simple_bind(mx.cpu(), x=(2, 3), stype_dict={"y": "csr"}), "not an argument"),
         (lambda: SQUARE.simple_bind(mx.cpu(), x=(2, 3, 4)), "csr"),
         (lambda: SQUARE.simple_bind(mx.cpu(), x=(2, 3)).backward(), "head gradients"),
         (lambda: SQUARE.simple_bind(mx.cpu(), x=(2, 3)).forward(y=1), "Unknown argument y"),
-        (lambda: SQUARE.simple_bind(mx.cpu(), x=(2, 3)).forward(x=nd.ones((3, 3))), "need"),
+        (lambda: SQUARE.simple_bind(mx.cpu(), x=(2, 3)).forward(x=nd.ones((3, 3))), "expected shape"),
     ],
 )  # fmt: skip
 def test_refused(call, match):

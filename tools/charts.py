@@ -23,6 +23,12 @@ PAGE = ROOT / "docs" / "figures.md"
 OK, SHORT = "#4c78a8", "#e45756"
 OWN = ("executor", "built-in", "hand-written")  # what rows are held against beside other systems
 MARKERS = "o<>sDv^P"
+WIDTH = 4.7  # inches: text is readable on a telephone, where a page is 390 pixels wide
+TITLES = {
+    "arrays": "Reductions, data movement, sorting", "calls": "Calls on eight elements", "graphs": "Graphs",
+    "large": "Large arrays, elementwise", "products": "Matrix multiplication and training steps", "sizes": "By size",
+    "users": "Operators that users write",
+}  # fmt: skip
 Row = dict[str, Any]
 
 
@@ -42,21 +48,32 @@ def tables_of(files: Sequence[Path]) -> dict[str, str]:
     return {name: table(found) for name, found in rows.items() if not all(map(_by_size, found))}
 
 
+def _ratios(path: Path) -> list[Row]:
+    """Return the rows of a file that are ratios to a peer, the best where there are several."""
+    rows: dict[str, Row] = {}
+    for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
+        if row["unit"] == "x" and row["measured"] > 0 and row["against"] not in (*OWN, None) and len(row["seconds"]) > 1:
+            rows.setdefault(row["name"], row)
+    return list(rows.values())
+
+
 def summary(files: Sequence[Path]) -> str:
-    """Return what the rows of each file say together: those that are ratios to a peer, the best where there are several."""
-    lines = ["| table | rows | geometric mean | behind |", "|---|---|---|---|"]
+    """Return what the ratios of each file say together."""
+    lines = ["| table | rows | mean ratio | slower than the best peer |", "|---|---|---|---|"]
     for path in files:
-        rows = {}
-        for row in json.loads(path.read_text(encoding="utf-8"))["rows"]:
-            if row["unit"] == "x" and row["measured"] > 0 and row["against"] not in (*OWN, None) and len(row["seconds"]) > 1:
-                rows.setdefault(row["name"], row)
-        found = [row["measured"] for row in rows.values()]
-        if found:
-            behind = ", ".join(f"{r['what']} {r['measured']:.2f}" for r in rows.values() if r["measured"] > 1.05)
-            lines.append(
-                f"| {path.stem} | {len(found)} | {math.exp(sum(map(math.log, found)) / len(found)):.2f} | {behind or '-'} |"
-            )
+        if found := [row["measured"] for row in _ratios(path)]:
+            title = TITLES.get(path.stem, path.stem)
+            anchor = re.sub(r"[^\w-]", "", title.lower().replace(" ", "-"))
+            mean, behind = math.exp(sum(map(math.log, found)) / len(found)), sum(v > 1.05 for v in found)
+            lines.append(f"| [{title}](#{anchor}) | {len(found)} | {mean:.2f} | {behind or '-'} |")
     return "\n".join(lines) + "\n"
+
+
+def behind(files: Sequence[Path]) -> str:
+    """Return the rows in which a peer is faster, the slowest first."""
+    rows = sorted((r for path in files for r in _ratios(path) if r["measured"] > 1.05), key=lambda r: -r["measured"])
+    lines = [f"| {r['what']} | {r['measured']:.2f} x | {r['against']} |" for r in rows]
+    return "\n".join(["| what | time | best peer |", "|---|---|---|", *lines]) + "\n"
 
 
 def machine(files: Sequence[Path]) -> str:
@@ -83,15 +100,17 @@ def bounds(rows: Sequence[Row], title: str) -> Any:
     shown = [r for r in rows if r["unit"] == "x" and r["bound"] and _limit(r) < 2 and r["measured"] > 0]
     if not shown:
         return None
-    figure, axes = _figure(0.9 + 0.3 * len(shown))
+    figure, axes = _figure(0.9 + 0.4 * len(shown))
     for k, row in enumerate(shown):
         limit = _limit(row)
-        axes.barh(k, row["measured"], color=OK if row["measured"] <= limit else SHORT, height=0.62)
-        axes.plot([limit, limit], [k - 0.42, k + 0.42], color="black", linewidth=1.5, label="bound" if k == 0 else None)
-        axes.text(1.01, k, f"{row['measured']:.2g}", transform=axes.get_yaxis_transform(), va="center", fontsize=8)
-    axes.set_yticks(range(len(shown)), [f"{r['what']}  /  {r['against']}" for r in shown], fontsize=8)
+        axes.barh(k + 0.2, row["measured"], color=OK if row["measured"] <= limit else SHORT, height=0.34)
+        axes.plot([limit, limit], [k, k + 0.4], color="black", linewidth=1.5, label="bound" if k == 0 else None)
+        axes.text(1.01, k + 0.2, f"{row['measured']:.2g}", transform=axes.get_yaxis_transform(), va="center", fontsize=8)
+        axes.text(0, k - 0.2, f"{row['what']}  /  {row['against']}", va="center", fontsize=7.5)
+    axes.set_yticks([])
     axes.set_xlim(0, 1.15 * max(max(_limit(r), r["measured"]) for r in shown))
-    axes.set_xlabel("share of the other's time or memory (less is better)")
+    axes.set_xlabel("share of the peer's time (less is better)", fontsize=8)
+    axes.tick_params(labelsize=8)
     _finish(axes, title, len(shown))
     return figure
 
@@ -127,7 +146,7 @@ def sizes(rows: Sequence[Row], title: str) -> Any:
             lines.setdefault(kind, []).append((float(size), row["measured"]))
     if not lines:
         return None
-    figure, axes = _figure(4.5)
+    figure, axes = _figure(6.5)
     for k, (kind, points) in enumerate(lines.items()):
         axes.plot(*zip(*points, strict=True), f"-{MARKERS[k % len(MARKERS)]}", label=kind, markersize=4)
     axes.axhline(1, color="black", linewidth=1)
@@ -137,9 +156,9 @@ def sizes(rows: Sequence[Row], title: str) -> Any:
     axes.set_ylabel("share of the best peer's time")
     for formatter in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
         formatter("{x:g}")
-    axes.set_title(title, fontsize=10, loc="left")
+    axes.set_title(title, fontsize=8, loc="left")
     axes.grid(color="0.9")
-    axes.legend(fontsize=8, frameon=False, ncols=4)
+    figure.legend(fontsize=8, frameon=False, ncols=2, loc="outside lower center")
     return figure
 
 
@@ -149,7 +168,7 @@ def _figure(height: float) -> tuple[Any, Any]:
     matplotlib.rcParams["svg.hashsalt"] = "mxop"  # the same figures, the same file
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9, height), layout="constrained")
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
     return figure, figure.add_subplot()
 
 
@@ -159,10 +178,10 @@ def _limit(row: Row) -> float:
 
 def _finish(axes: Any, title: str, rows: int) -> None:
     axes.set_ylim(rows - 0.4, -0.6)
-    axes.set_title(title, fontsize=10, loc="left")
+    axes.set_title(title, fontsize=8, loc="left")
     axes.grid(axis="x", color="0.9")
     axes.set_axisbelow(True)
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), fontsize=8, frameon=False, ncols=4)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), fontsize=7, frameon=False, ncols=4)
 
 
 def charts(path: Path, png: bool = False) -> list[Path]:
@@ -178,7 +197,7 @@ def charts(path: Path, png: bool = False) -> list[Path]:
         figure = draw(rows, title)
         for kind in ("svg", "png") if figure is not None and png else ("svg",) if figure is not None else ():
             target = path.with_name(f"{path.stem}{ending}.{kind}")
-            figure.savefig(target, dpi=120, metadata={"Date": None} if kind == "svg" else {})
+            figure.savefig(target, dpi=120, transparent=kind == "svg", metadata={"Date": None} if kind == "svg" else {})
             written.append(target)
     return written
 
@@ -194,7 +213,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for target in charts(path, given.png):
             print(target)
     if not given.files:
-        tables = tables_of(files) | {"summary": summary(files), "machine": machine(files)}
+        tables = tables_of(files) | {"summary": summary(files), "behind": behind(files), "machine": machine(files)}
         PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
         print(PAGE)
 

@@ -42,7 +42,7 @@ class detect_nan:
     ...     y = mx.nd.sqrt(x) + 1
     Traceback (most recent call last):
     ...
-    mxop.errors.NaNError: operator sqrt made NaN of what has none: output 0 at (1,), where input 0 is -4.0
+    mxop.errors.NaNError: operator sqrt produced NaN from inputs without NaN: output 0 at (1,), where input 0 is -4.0
     """
 
     def __enter__(self) -> detect_nan:
@@ -90,7 +90,7 @@ def check(who: str, op: Any, attrs: Any, inputs: Sequence[Any], outputs: Sequenc
         if given:
             raise NaNError(f"{who} was given NaN: input {given[0]} at {_first(inputs[given[0]])}; output {k} holds NaN{where}")
         there = [f"input {i} is {_values(a)[at]}" for i, a in enumerate(inputs) if a.shape == out.shape]
-        raise NaNError(f"{who} made NaN of what has none: output {k} at {at}{', where ' if there else ''}"
+        raise NaNError(f"{who} produced NaN from inputs without NaN: output {k} at {at}{', where ' if there else ''}"
                        f"{', '.join(there)}{_part(op, attrs, inputs, out, at)}{where}")  # fmt: skip
 
 

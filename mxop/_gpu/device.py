@@ -43,10 +43,10 @@ def _load(what: str) -> Any:
             import cupy
         except ModuleNotFoundError as problem:
             if problem.name != "cupy":
-                raise DeviceError(f"{what} needs CuPy, whose import failed ({problem}); install it anew: {_INSTALL}") from None
+                raise DeviceError(f"{what} needs CuPy, whose import failed ({problem}); reinstall it: {_INSTALL}") from None
             raise DeviceError(f"{what} needs CuPy, which is not installed: {_INSTALL}") from None
         except ImportError as problem:  # installed, but for another version of CUDA
-            raise DeviceError(f"{what} needs CuPy, whose import failed ({problem}); install it anew: {_INSTALL}") from None
+            raise DeviceError(f"{what} needs CuPy, whose import failed ({problem}); reinstall it: {_INSTALL}") from None
         _cupy = cupy
     return _cupy
 

@@ -150,7 +150,7 @@ grad = deriv
 
 def _symbolic(dependent: NamedSymbol, independent: Tensor, error: Tensor | None) -> NamedSymbol:
     if independent.value._head is None or independent.value._head.op is not None:
-        raise OpTypeError(f"deriv: {independent!r} is no placeholder or variable")
+        raise OpTypeError(f"deriv: {independent!r} is not a placeholder or variable")
     weighted = dependent if error is None else dependent * error
     found = weighted.value.gradient([independent.name])
     return NamedSymbol(found, independent.axes)

@@ -120,7 +120,7 @@ def map_roles(x: Tensor, axes_map: Mapping[Any, Any]) -> Any:
         raise OpTypeError(f"map_roles: axes_map must be a dict, got {type(axes_map).__name__}")
     for key in axes_map:
         if not isinstance(key, (Axis, str, AxisRole)):
-            raise OpTypeError(f"map_roles: {key!r} is no axis, name or role")
+            raise OpTypeError(f"map_roles: {key!r} is not an axis, name or role")
     return cast_axes(x, [_mapped(axis, axes_map) for axis in x.axes])
 
 
@@ -137,7 +137,7 @@ def _mapped(axis: Axis, axes_map: Mapping[Any, Any]) -> Axis:
         if isinstance(target, AxisRole):
             gone = {key} if isinstance(key, AxisRole) else set()
             return axis.variant(roles=(axis.roles - gone) | {target})
-        raise OpTypeError(f"map_roles: {target!r} is no axis, name or role")
+        raise OpTypeError(f"map_roles: {target!r} is not an axis, name or role")
     return axis
 
 

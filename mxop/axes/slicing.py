@@ -63,7 +63,7 @@ def tensor_slice(x: Tensor, slices: Any, axes: Any = None) -> Any:
 def slice_along_axis(x: Tensor, axis: Axis | str, idx: int | slice) -> Any:
     """Return a part of a tensor along one axis, which a number takes away."""
     if not isinstance(axis, (Axis, str)):
-        raise OpTypeError(f"slice_along_axis: {shown(axis)} is no axis and no name of one")
+        raise OpTypeError(f"slice_along_axis: {shown(axis)} is neither an axis nor the name of one")
     return tensor_slice(x, {axis: idx})
 
 
@@ -275,7 +275,7 @@ def _tensors(x_list: Any, what: str) -> list[Tensor]:
         raise OpValueError(f"{what}: no tensors")
     for x in x_list:
         if not isinstance(x, Tensor):
-            raise OpTypeError(f"{what}: {x!r} is no tensor; see mx.axes.tensor(value, axes)")
+            raise OpTypeError(f"{what}: {x!r} is not a tensor; see mx.axes.tensor(value, axes)")
         if type(x) is not type(x_list[0]):
             raise mixed(x_list[0], x)
     return x_list

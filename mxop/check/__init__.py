@@ -137,7 +137,7 @@ class _Report:
         unknown = [what for what in self.record.unchecked if what not in CHECKS]
         if unknown:
             known = ", ".join(CHECKS)
-            raise AssertionError(f"operator {self.op.name}: its record leaves out {unknown[0]!r}, which is no check; the "
+            raise AssertionError(f"operator {self.op.name}: its record leaves out {unknown[0]!r}, which is not a check; the "
                                  f"checks are {known}")  # fmt: skip
         said = self.record.unchecked
         self.reasons = {w: said.get(w) or self.reasons.get(w, "") for w, n in self.counts.items() if not n}

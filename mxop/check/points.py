@@ -81,7 +81,7 @@ def symbolic(case: Case) -> int | str:
     from ..symbol import Symbol, Variable
 
     if not isinstance(case.op, Elementwise) or case.states or not case.record.order:
-        return "it is no formula that is differentiated twice"
+        return "it is not a formula that is differentiated twice"
     case = case.aside()
     names = [f"x{k}" for k in range(len(case.shapes))]
     labels = case.op._labels(case.attrs, len(names))

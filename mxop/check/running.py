@@ -211,7 +211,7 @@ def _same_results(case: Case, dtype: str, bound: Any, names: list[str], found: l
 
 def _unwritten(case: Case, bound: Any, names: list[str], values: list) -> None:
     for k in case.readonly:
-        c.identical(f"executor: input {k} was written, which is no state", bound.arg_dict[names[k]], values[k])
+        c.identical(f"executor: input {k} was written, although it is not a state", bound.arg_dict[names[k]], values[k])
 
 
 def _same_gradients(case: Case, dtype: str, bound: Any, names: list[str], values: list, req: str, outputs: list) -> None:

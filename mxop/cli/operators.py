@@ -67,7 +67,7 @@ def called(op: Operator) -> str:
 
 def summary(op: Operator) -> str:
     """Return the first sentence of an operator's documentation."""
-    return " ".join(op.doc.strip().split("\n\n")[0].split())
+    return " ".join(op.doc.strip().split("\n\n")[0].partition("  Parameters as")[0].split())
 
 
 def _chosen(pattern: str | None, family: str | None, hidden: bool, module: str | None) -> Iterable[Operator]:

@@ -1,30 +1,48 @@
-"""``python -m mxop docs``: the operator reference, written from the registry: one page per family, and an index.
+"""``python -m mxop docs``: the operator reference, written from the registry: one page for each operator, and an index.
 
 The site writes these pages before it is built (``docs/conf.py``); they are not in the repository.
 """
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from .. import records
 from ..opdef import Operator, info, plugins, registry
-from ..opdef.docs import signature
+from ..opdef.docs import documentation, signature
 from .operators import called, families, package_named, summary
 
-_RULE = re.compile("-{3,}")
 _NOTE = "<!-- Written from the operators' definitions; change those. -->"
+_TYPES = {"f": "floating point", "n": "float32 and narrower", "l": "float32, float64", "i": "integers", "b": "bool"}
 
 
-def pages(package: plugins.Package | None = None) -> dict[str, str]:
-    """Return the text of every page by file name: of mxop's operators, or of those of another package."""
+def pages(
+    package: plugins.Package | None = None,
+    topics: Mapping[str, str] | None = None,
+    formulas: Mapping[str, Sequence[str]] | None = None,
+) -> dict[str, str]:
+    """Return the text of every page by file name: of mxop's operators, or of those of another package.
+
+    Parameters
+    ----------
+    topics : mapping, optional
+        The titles of the index, with the names of the families and operators under each; by default the families.
+    formulas : mapping, optional
+        What operators compute, as Python expressions, by the names of their functions; elementwise ones need no entry.
+    """
     found = families(package=package)
-    return {
-        "index.md": _index(found, package),
-        **{f"{family}.md": _family_page(family, ops) for family, ops in found.items()},
-    }
+    wanted = {title: set(names.split()) for title, names in (topics or dict(zip(found, found, strict=True))).items()}
+    groups = {t: [o for family, ops in found.items() for o in ops if {family, called(o)} & wanted[t]] for t in wanted}
+    home = {op.name: title for title, ops in reversed(groups.items()) for op in ops}
+    texts = {"index.md": _index(groups, package)}
+    for ops in found.values():
+        for op in ops:
+            texts[f"{called(op)}.md"] = _page(op, home[op.name], _related(op, groups[home[op.name]], ops), formulas or {})
+    return texts
 
 
 def write(folder: str, package: str | None = None) -> list[str]:
@@ -32,79 +50,93 @@ def write(folder: str, package: str | None = None) -> list[str]:
     texts = pages(package_named(package))
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    written = []
     for name, text in texts.items():
         (target / name).write_text(text, encoding="utf-8")
-        written.append(str(target / name))
-    return written
+    return [str(target / name) for name in texts]
 
 
-def _title(op: Operator) -> str:
-    """Return the first sentence of the module that defines an operator."""
-    text = inspect.getdoc(importlib.import_module(op.module)) or op.module
-    return text.partition("\n")[0].rstrip(".")
-
-
-def _index(found: dict[str, list[Operator]], package: plugins.Package | None) -> str:
-    total = sum(map(len, found.values()))
+def _index(groups: Mapping[str, list[Operator]], package: plugins.Package | None) -> str:
     title = "Operators" if package is None else f"Operators of {package.name}"
-    families = "families" if len(found) > 1 else "family"
-    lines = [_NOTE, "", f"# {title}", "",
-             f"{total} operators in {len(found)} {families}. Each is a function of `mx.nd` and of `mx.sym`, with gradients of "
-             "every order where it says so.", "",
-             "`python -m mxop ops` lists them, `python -m mxop info NAME` says everything about one."]  # fmt: skip
-    if package is None:
-        lines[-1] += (
-            " [Compared with MXNet](../compared_with_mxnet.md): the orders of gradients that are verified, and what is equal."
-        )
-    for family, ops in found.items():
-        lines += ["", f"## [{family}]({family}.md)", "", f"{_markdown(_title(ops[0]))}.", ""]
-        lines += [f"- [`{called(op)}`]({family}.md#{_anchor(op)}): {_markdown(summary(op))}" for op in ops]
+    total = len({op.name for ops in groups.values() for op in ops})
+    about = f"{total} operators. Each is a function of `mx.nd` (arrays) and of `mx.sym` (graphs)."
+    lines = [_NOTE, "", f"# {title}", "", f"{about} `python -m mxop info NAME` shows one in the terminal."]
+    for group, ops in groups.items():
+        lines += ["", f"## {group}", ""]
+        lines += [f"- [`{called(op)}`]({called(op)}.md): {_markdown(summary(op))}" for op in ops]
     return "\n".join(lines) + "\n"
 
 
-def _anchor(op: Operator) -> str:
-    """Return the anchor that renderers of Markdown make of an operator's heading."""
-    return re.sub(r"[^\w-]", "", called(op).lower())
+def _related(op: Operator, group: list[Operator], family: list[Operator]) -> list[Operator]:
+    """Return operators for "See also": those that the documentation names or that name it, then others of the family."""
+    named = set(re.findall(r"`([\w.]+)(?:\(|`)", op.doc))
+    first = [o for o in {*group, *family} if {o.name, called(o)} & named or f"`{called(op)}`" in o.doc]
+    at = family.index(op)
+    near = sorted(family, key=lambda o: abs(family.index(o) - at))
+    chosen = dict.fromkeys(o.name for o in sorted(first, key=called) + near if o is not op)
+    return [registry.get(name) for name in list(chosen)[:6]]
 
 
-def _family_page(family: str, ops: list[Operator]) -> str:
-    lines = [
-        _NOTE,
-        "",
-        f"# {family}: {_markdown(_title(ops[0]))}",
-        "",
-        f"Defined in `{ops[0].module.replace('.', '/')}.py`. [Index](index.md)",
-    ]
-    for op in ops:
-        lines += ["", *_entry(op)]
+def _anchor(title: str) -> str:
+    """Return the anchor that renderers of Markdown make of a heading."""
+    return re.sub(r"[^\w-]", "", title.lower().replace(" ", "-"))
+
+
+def _page(op: Operator, group: str, related: list[Operator], formulas: Mapping[str, Sequence[str]]) -> str:
+    found, name = info(op.name), called(op)
+    parts = documentation(op).replace(" : NDArray\n", " : NDArray or Symbol\n")
+    text, _, examples = re.sub(r"^Examples\n-+\n+(?=>>>)", "", parts, flags=re.M).partition("\n>>>")
+    about, *sections = re.split(r"^(\w[\w ]*)\n-{3,}\n", text, flags=re.M)
+    lines = ["---", "orphan: true", "---", _NOTE, "", f"# {name}", "",
+             f"[Operators](index.md) / [{group}](index.md#{_anchor(group)})", "", *_markdown(about).splitlines(), "",
+             "```python", *_call(f"mx.nd.{name}", signature(op)), "```"]  # fmt: skip
+    shown = formulas.get(name) or _formula(op, found)
+    lines += ["", "```formula", *shown, "```"] if shown else []
+    for title, body in zip(sections[::2], sections[1::2], strict=True):
+        if body.strip() not in ("NDArray", "NDArray, or list of NDArray"):
+            listed = title in ("Parameters", "Returns")
+            lines += ["", f"## {title}", "", *(_entries(body) if listed else _markdown(body).splitlines())]
+    if examples:
+        lines += ["", "## Examples", "", *_examples(">>>" + examples)]
+    lines += ["", "## Properties", "", "| | |", "|---|---|", *(f"| {k} | {v} |" for k, v in _facts(op, found).items())]
+    if related:
+        lines += ["", "## See also", "", *(f"- [`{called(o)}`]({called(o)}.md): {_markdown(summary(o))}" for o in related)]
     return "\n".join(lines) + "\n"
 
 
-def _entry(op: Operator) -> list[str]:
-    found = info(op.name)
-    lines = [
-        f"## {called(op)}",
-        "",
-        "```python",
-        f"mx.nd.{called(op)}{signature(op)}",
-        "```",
-        "",
-        *_prose(found["doc"]),
-    ]
-    facts = [f"Kind: {op.kind}."]
-    others = (n for n in op.aliases if n != registry.public_name(op))
-    aliases = [n for n in others if registry.namespace_of(n)[0] != "_internal"]
-    if aliases:
-        facts.append("Also called: " + ", ".join(f"`{_called(n)}`" for n in aliases) + ".")
-    facts += [f"`{name}`: {text}." for name, text in found["parameters"].items()]
-    formula = found["FCompute"].get("formula")
-    if formula:
-        chosen = ", ".join(f"{p.name}={p.choices[0]}" for p in op.spec.params if p.required and p.choices)
-        facts.append(f"Formula{' with ' + chosen if chosen else ''}: " + ", ".join(f"`{f}`" for f in formula) + ".")
-    facts.append(f"Shapes: {found['FInferShape']}.")
-    facts.append(f"Gradient: {_gradient(found['FGradient'])}.")
-    return [*lines, "", *[f"- {fact}" for fact in facts]]
+def _call(name: str, call: inspect.Signature) -> list[str]:
+    """Return a signature in lines of at most 68 characters."""
+    parts = str(call).removeprefix("(").removesuffix(")")
+    whole = f"{name}({parts})"
+    if len(whole) <= 68:
+        return [whole]
+    kept = re.sub(r"(\(|\{|\[)[^()\[\]{}]*(\)|\}|\])", lambda m: m[0].replace(" ", "\0"), parts)
+    wrapped = textwrap.wrap(kept, 64, initial_indent="    ", subsequent_indent="    ", break_long_words=False)
+    return [f"{name}(", *(line.replace("\0", " ") for line in wrapped), ")"]
+
+
+def _formula(op: Operator, found: dict) -> list[str]:
+    """Return the formula of an elementwise operator, in terms of its arguments, where it can be read."""
+    formula = found["FCompute"].get("formula", ())
+    names = dict(enumerate(op.arguments * 2 if op.variadic else op.arguments))
+    shown = [re.sub(r"\bx(\d+)\b", lambda m: names.get(int(m[1]), m[0]), text) for text in formula[:1]]
+    return [f"y = {text}" for text in shown if len(text) < 160]
+
+
+def _facts(op: Operator, found: dict) -> dict[str, str]:
+    """Return the rows of the table of properties."""
+    aliases = [_called(n) for n in op.aliases if registry.namespace_of(n)[0] != "_internal" and n != registry.public_name(op)]
+    record = records.find(op.name)
+    facts = {"Also called": ", ".join(f"`{n}`" for n in aliases)} if aliases else {}
+    facts |= {"Kind": f"`@{op.kind}`", "Shapes": found["FInferShape"], "Types": found["FInferType"]}
+    gradient = _gradient(found["FGradient"])
+    if record is not None:
+        facts["Types"] += f"; tested with {', '.join(_TYPES[code] for code in record.dtypes)}"
+        if record.order and gradient != "none":
+            gradient += f"; compared with finite differences up to order {record.order}"
+    states = found["FMutateInputs"]
+    if isinstance(states, list) and states:
+        facts["Writes to"] = ", ".join(f"`{n}`" for n in states)
+    return facts | {"Gradient": gradient, "Source": f"`{op.module.replace('.', '/')}.py`"}
 
 
 def _called(name: str) -> str:
@@ -116,33 +148,39 @@ def _gradient(found: dict) -> str:
     if not found["defined"]:
         return "none"
     if "uses" in found:
-        needs = {"in": "the inputs", "out": "the outputs", "inout": "inputs and outputs", "none": "nothing else"}
-        return f"derived from the formula; it needs the head gradient and {needs.get(found['uses'], found['uses'])}"
-    return {"own rule": "by its own rule"}.get(found["rule"], found["rule"])
+        return "of every order, derived from the formula"
+    return "of every order, " + {"own rule": "by a rule made of operators"}.get(found["rule"], "derived " + found["rule"])
 
 
-def _prose(doc: str) -> list[str]:
-    """Return a docstring as Markdown: examples as code, numpydoc's headings in bold, its parameters as a list."""
+def _entries(body: str) -> list[str]:
+    """Return numpydoc's entries as a list."""
     lines: list[str] = []
-    source = doc.splitlines()
-    code = listing = False
-    for line, following in zip(source, [*source[1:], ""], strict=True):
+    for entry in re.split(r"\n(?=\S)", textwrap.dedent(body).strip("\n")):
+        head, _, text = entry.partition("\n")
+        names, _, kind = head.partition(" : ")
+        kind = re.sub(r"\b(Shape|Floats)(\(tuple\))?", "tuple", kind).replace("boolean", "bool")
+        shown = ", ".join(f"`{n.strip()}`" for n in names.split(",")) + f" ({kind})" if kind else head
+        lines.append(f"- {shown}" + (f": {_markdown(' '.join(text.split()))}" if text.strip() else ""))
+    return lines
+
+
+def _examples(text: str) -> list[str]:
+    """Return examples as code, and the text between them."""
+    lines: list[str] = []
+    code = False
+    for line in text.splitlines():
         if line.startswith(">>>") and not code:
-            lines.append("```pycon")
-            code, listing = True, False
+            lines += ["", "```pycon"]
+            code = True
         elif code and not line.strip():
             lines.append("```")
             code = False
-        if code:
-            lines.append(line)
-        elif _RULE.fullmatch(following.strip()) and line.strip():
-            lines += [f"**{line.strip()}**", ""]
-            listing = line.strip() not in ("Examples", "Notes", "See Also", "References")
-        elif not _RULE.fullmatch(line.strip()):
-            lines.append(_markdown(f"- {line}" if listing and line[:1].strip() else line))
+        if line.startswith(">>>") and lines[-1].startswith("... "):
+            lines.append("...")
+        lines.append(line if code else _markdown(line))
     return [*lines, "```"] if code else lines
 
 
 def _markdown(text: str) -> str:
     """Return text of a docstring with code in Markdown's way."""
-    return re.sub(r"``([^`]+)``", r"`\1`", text)
+    return re.sub(r"``([^`]+)``", r"`\1`", re.sub(r":\w+:`([^`]+)`", r"`\1`", text))

@@ -129,13 +129,13 @@ class Expr:
         return call("rint", self)
 
     def __float__(self) -> float:
-        self._refuse("a traced value is no Python number: use the functions of F, as F.sin(x) in place of math.sin(x)")
+        self._refuse("a traced value is not a Python number: use the functions of F, as F.sin(x) in place of math.sin(x)")
 
     def __int__(self) -> int:
-        self._refuse("a traced value is no Python integer: use F.trunc(x) in place of int(x)")
+        self._refuse("a traced value is not a Python integer: use F.trunc(x) in place of int(x)")
 
     def __index__(self) -> int:
-        self._refuse("a traced value is no Python integer, so it cannot be a position or a count")
+        self._refuse("a traced value is not a Python integer, so it cannot be a position or a count")
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Expr:
         primitive = _UFUNCS.get(ufunc.__name__)
@@ -144,7 +144,7 @@ class Expr:
         raise TraceError(f"numpy.{ufunc.__name__} cannot be traced: use mxop.op.F.{ufunc.__name__} in a formula")
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
-        raise TraceError("a traced value is no array: use mxop.op.F in a formula, as F.where(condition, a, b) in place of "
+        raise TraceError("a traced value is not an array: use mxop.op.F in a formula, as F.where(condition, a, b) in place of "
                          "numpy.where")  # fmt: skip
 
     def __mxop_operator__(self, name: str, args: Any, kwargs: Any) -> NoReturn:

@@ -117,7 +117,7 @@ def assign(values: Iterable[tuple[Any, Any, str]]) -> None:
             if value.dtype.kind in "OSUMm":
                 raise OpTypeError(f"{what}: {value!r} is not an array of numbers")
         if value.shape != target.shape:
-            raise OpValueError(f"Shape not match! {what}, need: {target.shape}, received: {value.shape}")
+            raise OpValueError(f"{what}: expected shape {target.shape}, got {value.shape}")
         checked.append((target, value))
     for target, value in checked:
         if not isinstance(target, core.Dense):  # a sparse one

@@ -62,7 +62,7 @@ def _blame(after: str | None) -> str:
 
 def _check_call(node: Node, blame: str) -> None:
     if not isinstance(node.op, Operator):
-        raise MXNetError(f"{blame}{node.name!r} calls {node.op!r}, which is no operator")
+        raise MXNetError(f"{blame}{node.name!r} calls {node.op!r}, which is not an operator")
     for source, k in node.inputs:
         if not 0 <= k < source.n_outputs:
             raise MXNetError(f"{blame}{describe(node)} reads output {k} of {describe(source)}; it has {source.n_outputs}")

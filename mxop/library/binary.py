@@ -125,7 +125,7 @@ def _mach(label: str, head: bytes, size: int) -> Binary:
 def _fat(label: str, head: bytes) -> Binary:
     (count,) = struct.unpack_from(">I", head, 4)
     if not 0 < count <= 16:
-        raise MXNetError(f"{label} is no library of this system (a Java class, perhaps)")
+        raise MXNetError(f"{label} is not a library of this system (perhaps a Java class)")
     width = 32 if head[3] == 0xBF else 20
     machines = [struct.unpack_from(">I", head, 8 + k * width)[0] for k in range(count)]
     return Binary("Mach-O", tuple(_MACH_MACHINES.get(m, f"Mach-O machine {m}") for m in machines))

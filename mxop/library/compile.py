@@ -117,7 +117,7 @@ def load_inline(
     >>> mx.library.load_inline("a/b", "")
     Traceback (most recent call last):
     ...
-    mxop.errors.MXNetError: build: 'a/b' is no name for a library
+    mxop.errors.MXNetError: build: 'a/b' is not a name for a library
     """
     text = source if isinstance(source, str) else "\n".join(source)
     if "lib_api.h" not in text and "mxop/abi.h" not in text:
@@ -137,7 +137,7 @@ def load_inline(
 
 def _checked_name(name: str) -> str:
     if not name or any(c in name for c in '/\\:\0"\n') or name.startswith("."):
-        raise MXNetError(f"build: {name!r} is no name for a library")
+        raise MXNetError(f"build: {name!r} is not a name for a library")
     return name
 
 

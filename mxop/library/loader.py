@@ -170,7 +170,7 @@ def _check_names(path: Path, names: list[str]) -> None:
     seen = set()
     for name in names:
         if not name.isidentifier():
-            raise MXNetError(f"library {path} registers an operator named {name!r}, which is no name for a function")
+            raise MXNetError(f"library {path} registers an operator named {name!r}, which is not a name for a function")
         if name in seen:
             raise MXNetError(f"library {path} registers operator {name} twice")
         taken = registry.find(name)

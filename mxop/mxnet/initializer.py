@@ -91,7 +91,7 @@ class Initializer:
 
     def __call__(self, desc: str, arr: NDArray) -> None:
         if not isinstance(desc, str):
-            raise OpTypeError(f"{type(self).__name__}: the name {shown(desc)} is no string")
+            raise OpTypeError(f"{type(self).__name__}: the name {shown(desc)} is not a string")
         if not isinstance(desc, InitDesc):
             warnings.warn(
                 "an initializer is called with a plain name; use mx.init.InitDesc(name)",
@@ -131,10 +131,8 @@ class Initializer:
         arr[:] = np.array([1, 0, 0, 0, 1, 0], "float32")
 
     def _init_default(self, name: str, arr: NDArray) -> None:
-        raise OpValueError(
-            f"{type(self).__name__}: the name {name!r} says not how to initialize the parameter: its end is none of "
-            f"{', '.join(_KINDS)}; say it with mx.sym.Variable({name!r}, init=mx.init...)"
-        )
+        raise OpValueError(f"{type(self).__name__}: the name {name!r} does not say how to initialize it: it ends with "
+                           f"none of {', '.join(_KINDS)}; use mx.sym.Variable({name!r}, init=mx.init...)")  # fmt: skip
 
 
 def _filler(value: float) -> Callable[[Any, str, NDArray], None]:

@@ -230,7 +230,7 @@ def pack(header: tuple, s: bytes) -> bytes:
     try:
         return _HEADER.pack(flag, float(label), number, second) + labels + bytes(s)
     except struct.error as problem:
-        raise OpValueError(f"recordio.pack: {shown(tuple(header))} is no header: {problem}") from None
+        raise OpValueError(f"recordio.pack: {shown(tuple(header))} is not a header: {problem}") from None
 
 
 def unpack(s: bytes) -> tuple[IRHeader, bytes]:

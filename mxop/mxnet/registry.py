@@ -42,7 +42,7 @@ def get_register_func(base_class: type, nickname: str) -> Callable[..., type]:
 
     def register(klass: type, name: str | None = None) -> type:
         if not (isinstance(klass, type) and issubclass(klass, base_class)):
-            raise OpTypeError(f"register: {shown(klass)} is no subclass of {base_class.__name__}")
+            raise OpTypeError(f"register: {shown(klass)} is not a subclass of {base_class.__name__}")
         key = (klass.__name__ if name is None else name).lower()
         before = table.get(key)
         if before is not None and before is not klass:
@@ -106,7 +106,7 @@ def _parsed(text: str, nickname: str) -> Any:
     try:
         given = json.loads(text)
     except (ValueError, RecursionError) as problem:
-        raise OpValueError(f"create: {nickname}={shown(text)} is no JSON: {problem}") from None
+        raise OpValueError(f"create: {nickname}={shown(text)} is not JSON: {problem}") from None
     name, more = given if isinstance(given, list) and len(given) == 2 else (nickname, given)
     if not (isinstance(name, str) and isinstance(more, dict)):
         raise OpValueError(f"create: {nickname}={shown(text)} is neither a dict nor a list of a name and a dict")

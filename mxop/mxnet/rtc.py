@@ -69,7 +69,7 @@ class CudaModule:
         found = [_ARGUMENT.fullmatch(text) for text in signature.split(",")]
         for text, match in zip(signature.split(","), found):
             if match is None or match[2] not in _TYPES:
-                raise OpValueError(f"get_kernel: {text.strip()!r} of the signature of {name!r} is no parameter; expected "
+                raise OpValueError(f"get_kernel: {text.strip()!r} of the signature of {name!r} is not a parameter; expected "
                                    f"'const type *name', of {', '.join(_TYPES)}")  # fmt: skip
         return CudaKernel(self, name, [(_TYPES[m[2]], bool(m[3])) for m in found if m])
 

@@ -63,7 +63,7 @@ def _steps(data: Sequence[Any]) -> int:
         raise OpValueError(f"foreach: data have shapes {', '.join(map(str, shapes))}; expected the same number of slices along "
                            f"axis 0")  # fmt: skip
     if not shapes[0][0]:
-        raise OpValueError(f"foreach: data of shape {shapes[0]} have no slices, so nothing says what the outputs are")
+        raise OpValueError(f"foreach: data of shape {shapes[0]} have no slices, so the outputs cannot be determined")
     return shapes[0][0]
 
 

@@ -359,7 +359,7 @@ def moveaxis(tensor: NDArray, source: int | Sequence[int], destination: int | Se
     def axes(given: Any, name: str) -> list[int]:
         found = [operator.index(a) for a in (given if hasattr(given, "__iter__") else [given])]
         if any(not -tensor.ndim <= a < tensor.ndim for a in found) or len({a % tensor.ndim for a in found}) != len(found):
-            raise OpValueError(f"nd.moveaxis: {name}={given!r} are no distinct axes of an array of {tensor.ndim} dimensions")
+            raise OpValueError(f"nd.moveaxis: {name}={given!r} are not distinct axes of an array of {tensor.ndim} dimensions")
         return [a % tensor.ndim for a in found]
 
     with translated("nd.moveaxis"):

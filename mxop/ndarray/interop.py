@@ -312,8 +312,8 @@ def from_dlpack(dlpack: Any) -> NDArray:
 def _of_gpu(source: Any, device: Any, bits: bool) -> NDArray:
     """Return an array over memory of a GPU; `bits` says that integers stand for bfloat16."""
     if isinstance(source, device.library.ndarray) and any(step % source.itemsize for step in source.strides):
-        raise OpValueError(f"nd.from_dlpack: strides of {source.strides} bytes are no multiples of the {source.itemsize} bytes "
-                           "of an element, as DLPack wants them; give it a copy")  # fmt: skip
+        raise OpValueError(f"nd.from_dlpack: strides of {source.strides} bytes are not multiples of the {source.itemsize} "
+                           "bytes of an element, as DLPack requires; pass a copy")  # fmt: skip
     with device.current(), translated("nd.from_dlpack"):
         found = device.library.from_dlpack(source)
         return device.wrap(found.view(dtypes.numpy_dtype(dtypes.BFLOAT16)) if bits else found)

@@ -187,7 +187,7 @@ def of_state(state: Any, stype: str) -> Any:
     """
     record = state.get("handle", state) if isinstance(state, dict) else state
     if not isinstance(record, (bytes, bytearray, memoryview, type(None))) or record is state:
-        raise OpTypeError(f"NDArray.__setstate__: {shown(state)} is no state of an array: {{'handle': bytes}}")
+        raise OpTypeError(f"NDArray.__setstate__: {shown(state)} is not a state of an array: {{'handle': bytes}}")
     made = None if record is None else of_record(record)
     if made is not None and made.stype != stype:
         raise OpValueError(f"NDArray.__setstate__: the state is that of an array stored as {made.stype}, not as {stype}")

@@ -26,14 +26,14 @@ _NDARRAY_NO_ZERO_DIM_BOOL_ARRAY = -1
 def get_indexing_dispatch_code(key: tuple) -> int:
     """Return 0 for a key of integers, slices and None, 1 where arrays are among them, 2 for an empty tuple in it."""
     if not isinstance(key, tuple):
-        raise _OpTypeError(f"get_indexing_dispatch_code: key={_shown(key)} is no tuple")
+        raise _OpTypeError(f"get_indexing_dispatch_code: key={_shown(key)} is not a tuple")
     for item in key:
         if isinstance(item, tuple) and not item:
             return _NDARRAY_EMPTY_TUPLE_INDEXING
         if isinstance(item, (NDArray, _np.ndarray, list, tuple, range)):
             return _NDARRAY_ADVANCED_INDEXING
         if not (item is None or isinstance(item, (slice, int, _np.int32, _np.int64))):
-            raise _OpValueError(f"get_indexing_dispatch_code: {_shown(item)} is no index of an NDArray")
+            raise _OpValueError(f"get_indexing_dispatch_code: {_shown(item)} is not an index of an NDArray")
     return _NDARRAY_BASIC_INDEXING
 
 

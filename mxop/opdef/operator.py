@@ -96,7 +96,7 @@ Kind = TypeVar("Kind", bound="Operator")
 def defined(cls: type[Kind], function: Any, *args: Any, override: bool, options: Mapping[str, Any]) -> Kind:
     """Make an operator of an author's function, check it, and register it."""
     if "inplace" in options:
-        warnings.warn("inplace= says nothing any more: what may share memory is found out", FutureWarning, stacklevel=4)
+        warnings.warn("inplace= has no effect: sharing of memory is determined automatically", FutureWarning, stacklevel=4)
         options = {name: value for name, value in options.items() if name != "inplace"}
     ours = (getattr(function, "__module__", None) or "").startswith("mxop.")
     if not ours:

@@ -149,7 +149,7 @@ def register(reg_name: str) -> Callable[[type], type]:
 
     def add(prop: type) -> type:
         if not (isinstance(prop, type) and issubclass(prop, CustomOpProp)):
-            raise OpTypeError(f"register({reg_name!r}): {prop!r} is no subclass of CustomOpProp")
+            raise OpTypeError(f"register({reg_name!r}): {prop!r} is not a subclass of CustomOpProp")
         if not isinstance(reg_name, str):
             raise OpTypeError(f"register({reg_name!r}): expected a name, a string")
         _PROPS[reg_name] = prop

@@ -1,4 +1,4 @@
-"""Attention of several heads, on projections that lie interleaved in one array.
+"""Multi-head attention on interleaved projections.
 
 All are products of stacks of matrices on views, so their gradients are right at every order.
 """
@@ -54,7 +54,7 @@ def _stacked(heads):
 
 @composite(name="_contrib_interleaved_matmul_selfatt_qk")
 def selfatt_qk(F, queries_keys_values, *, heads: _Heads):
-    """Products of queries and keys of the same sequences, over the root of the size of a head.
+    """Scaled attention scores: queries times keys of the same sequence, divided by the root of the head size.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _(*, heads):
 
 @composite(name="_contrib_interleaved_matmul_selfatt_valatt")
 def selfatt_valatt(F, queries_keys_values, attention, *, heads: _Heads):
-    """Sums of values, weighted by attention, of the same sequences.
+    """Attention output: values of the same sequence, weighted by attention.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def _(*, heads):
 
 @composite(name="_contrib_interleaved_matmul_encdec_qk")
 def encdec_qk(F, queries, keys_values, *, heads: _Heads):
-    """Products of queries of one sequence and keys of another, over the root of the size of a head.
+    """Scaled attention scores: queries of one sequence times keys of another, divided by the root of the head size.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def _(*, heads):
 
 @composite(name="_contrib_interleaved_matmul_encdec_valatt")
 def encdec_valatt(F, keys_values, attention, *, heads: _Heads):
-    """Sums of values of one sequence, weighted by attention of another.
+    """Attention output: values of one sequence, weighted by the attention of another.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Operators of two operands: arrays of one shape, arrays that broadcast, or an array and a number.
+"""Binary operators: arrays of one shape, arrays that broadcast, or an array and a scalar.
 
 A formula is written once, as a row of :data:`TABLE`; from a row come up to four operators, say ``elemwise_sub``,
 ``broadcast_sub``, ``_minus_scalar`` and ``_rminus_scalar``.  To add a function of two operands, add a row, and its
@@ -156,8 +156,8 @@ def _of_number_and_array(formula: Callable) -> Callable:
     return function
 
 
-_SAME_SHAPE = "Both arrays have one shape; ``{broadcast}`` takes others."
-_BROADCAST = "Arrays broadcast as in NumPy: axes count from the last, and an axis of size 1 (or none) is repeated."
+_SAME_SHAPE = "Both arrays have one shape; ``{broadcast}`` broadcasts."
+_BROADCAST = "Arrays broadcast as in NumPy: axes count from the last, and an axis of size 1 (or a missing one) is repeated."
 _NUMBER = "`scalar` is converted to the type of `data` first, so integers stay integers."
 
 #: Of each form: how its function is made, operands in the text, what its documentation adds, an example's arguments.
@@ -212,7 +212,7 @@ def grad_add(lhs, rhs):
 def add_n(*args, num_args: int = 0):
     """Sum of all arrays, which have one shape; float16 is summed in float32.
 
-    `num_args` is their number, which a call need not give.
+    `num_args` is their number, optional in calls.
 
     >>> mx.nd.add_n(mx.nd.array([1, 2]), mx.nd.array([3, 4]), mx.nd.array([5, 6])).asnumpy().tolist()
     [9.0, 12.0]

@@ -1,4 +1,4 @@
-"""Copies and conversions: what changes the element type, or the gradient, but not the value; and rounding."""
+"""Copies, conversions of the element type, and changes of the gradient alone."""
 
 from ..opdef import DType, F, Scalar, elementwise, infer, kernel
 from ..support import dtypes
@@ -27,7 +27,7 @@ def copyto(data):
 
 @elementwise(name="BlockGrad", aliases=("_sparse_stop_gradient", "stop_gradient"), rule=lambda g, data, out: None)
 def block_grad(data):
-    """Copy of the data through which no gradient passes.
+    """Copy of the data that stops the gradient.
 
     >>> mx.nd.stop_gradient(mx.nd.array([1, 2])).asnumpy().tolist()
     [1.0, 2.0]
@@ -79,7 +79,7 @@ def sign_ste(data):
 # Conversions are not computed in place: the result's elements may have another size.
 @elementwise(name="Cast", aliases=("_npi_cast", "_npx_cast", "cast"), out_dtype=lambda data, *, dtype: dtype)
 def cast(data, *, dtype: DType):
-    """Convert to another element type; reals lose their fraction on the way to integers.
+    """Convert to another element type; conversion to integers truncates.
 
     The gradient is converted back to the type of the data.
 

@@ -1,4 +1,4 @@
-"""Convolution and its transpose, in every layout, with a bias."""
+"""Convolution and transposed convolution, in every layout, with a bias."""
 
 from typing import Literal
 
@@ -68,21 +68,21 @@ def Convolution(
     data : NDArray or Symbol
         ``(batch, channels, ...)``, or as `layout` says.
     weight : NDArray or Symbol
-        ``(num_filter, channels / num_group, *kernel)``; its channels lie where those of the data do.
+        ``(num_filter, channels / num_group, *kernel)``; its channel axis is where the data has it.
     bias : NDArray or Symbol
         ``(num_filter,)``; not taken with `no_bias`.
     kernel : tuple of int
-        Size of a window; one to three numbers, for as many dimensions of the data.
+        Size of the window: one number for each spatial dimension, one to three.
     stride : tuple of int, optional
-        How far each window is from the next, 1 by default.
+        Distance between neighbouring windows, 1 by default.
     dilate : tuple of int, optional
-        How far the elements of a window are from each other, 1 by default.
+        Distance between the elements of a window, 1 by default.
     pad : tuple of int, optional
-        Zeros on either side of the image, 0 by default.
+        Zero padding on both sides of the image, 0 by default.
     num_filter : int
         Channels of the result.
     num_group : int
-        Groups, of equally many channels and filters each, that have nothing to do with each other.
+        Number of groups of channels and filters; each group of filters sees its own channels only.
     layout : {'NCW', 'NCHW', 'NCDHW', 'NHWC', 'NDHWC'}, optional
         Order of the dimensions; channels are the second one by default.
 
@@ -106,7 +106,7 @@ def Convolution_v1(
     num_group: Count = 1, workspace: int = 1024, no_bias: bool = False, cudnn_tune: Tuning = None, cudnn_off: bool = False,
     layout: Literal[None, "NCDHW", "NCHW", "NDHWC", "NHWC"] = None,
 ):  # fmt: skip
-    """``Convolution``, by another name that old files have; parameters as there.
+    """The name of ``Convolution`` in old files.
 
     >>> x, w = mx.nd.ones((1, 1, 3, 3)), mx.nd.ones((1, 1, 2, 2))
     >>> mx.nd.Convolution_v1(x, w, kernel=(2, 2), num_filter=1, no_bias=True).shape
@@ -131,7 +131,7 @@ def Deconvolution(
     target_shape: Shape = (), num_filter: Count, num_group: Count = 1, workspace: int = 512, no_bias: bool = True,
     cudnn_tune: Tuning = None, cudnn_off: bool = False, layout: Layout = None,
 ):  # fmt: skip
-    """Transposed convolution: add up filters, each multiplied by an element of the data, one window an element.
+    """Transposed convolution: for each element of the data, add the filter times the element to a window of the result.
 
     It is the gradient of ``Convolution`` with respect to its data, from the gradient of its result.
 
@@ -146,11 +146,11 @@ def Deconvolution(
     kernel, stride, dilate, num_filter, num_group, layout
         As for ``Convolution``.
     pad : tuple of int, optional
-        What is cut off on either side of the result.
+        Elements cropped on both sides of the result.
     adj : tuple of int, optional
-        What is added at the end of the result, less than the stride.
+        Elements added at the end of the result; less than the stride.
     target_shape : tuple of int, optional
-        Sizes of the result, in the place of `pad` and `adj`: what is too much is cut off on both sides.
+        Sizes of the result, instead of `pad` and `adj`; the result is cropped on both sides.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Counts and comparisons of whole arrays: histograms, and whether two arrays are close.  Their gradients are zero."""
+"""Counting and comparing: histogram, allclose, isnan.  Their gradients are zero."""
 
 import math
 
@@ -85,7 +85,7 @@ def _classified(name, summary, examples):
     return decorate
 
 
-@_classified("isnan", "no number", "[0.0, 0.0, 1.0]")
+@_classified("isnan", "NaN", "[0.0, 0.0, 1.0]")
 def isnan(data):
     return F.where(data != data, 1, 0)
 
@@ -118,14 +118,14 @@ def is_close(a, b, *, rtol: float, atol: float, equal_nan: bool):
 def allclose(F, a, b, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = True):
     """Whether all elements are close, as 1 or 0 of uint8: less than ``atol + rtol * abs(b)`` apart.
 
-    Infinities are close to themselves alone.
+    An infinity is close to itself only.
 
     Parameters
     ----------
     a, b : NDArray or Symbol
         Of one shape.
     equal_nan : bool
-        Whether NaN are close to each other.
+        Whether two NaN are close.
 
     >>> x = mx.nd.array([1, float("nan")])
     >>> mx.nd.contrib.allclose(x, x).item(), mx.nd.contrib.allclose(x, x, equal_nan=False).item()

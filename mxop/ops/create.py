@@ -1,4 +1,4 @@
-"""Arrays made from nothing but parameters, and arrays made like another."""
+"""Creation of arrays: constants, ranges, and arrays like another."""
 
 import math
 from functools import lru_cache
@@ -206,7 +206,7 @@ def _(xp, inputs, outputs, *, start, stop, step, repeat, infer_range, **params):
 
 @kernel(name="_contrib_arange_like", aliases=("_npx_arange_like",), shape_only=(0,))
 def arange_like(data, *, start: Scalar = 0.0, step: Scalar = 1.0, repeat: int = 1, ctx: str = "", axis: int | None = None):
-    """Evenly spaced numbers: as many as the data have elements, in their shape, or as many as one axis is long.
+    """Evenly spaced numbers: in the shape of the data, or a vector as long as one axis.
 
     >>> mx.nd.contrib.arange_like(mx.nd.zeros((2, 3)), axis=1).asnumpy().tolist()
     [0.0, 1.0, 2.0]

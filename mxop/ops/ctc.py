@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: the loss of sequences whose labels are not aligned with their steps.
+"""Connectionist temporal classification (CTC): the loss of sequences with unaligned labels.
 
 A loop over the steps adds up, in logarithms, the probabilities of all ways to write the labels; its gradient, of every order,
 follows.
@@ -102,9 +102,9 @@ def _inputs(*, use_data_lengths, use_label_lengths, **params):
 )  # fmt: skip
 def CTCLoss(F, data, label, data_lengths=None, label_lengths=None, *, use_data_lengths: bool = False,
             use_label_lengths: bool = False, blank_label: Literal["first", "last"] = "first"):  # fmt: skip
-    """Loss of connectionist temporal classification: minus the logarithm of the probability of the labels.
+    """Connectionist temporal classification (CTC) loss: minus the log-probability of the labels.
 
-    The softmax over the classes is part of it.  Where the labels do not fit into the steps, the loss is 0.
+    It includes the softmax over the classes.  Where the labels do not fit into the steps, the loss is 0.
 
     Parameters
     ----------
@@ -115,9 +115,9 @@ def CTCLoss(F, data, label, data_lengths=None, label_lengths=None, *, use_data_l
     data_lengths : NDArray or Symbol
         Only with `use_data_lengths`: how many steps each sequence has, ``(batch,)``.
     label_lengths : NDArray or Symbol
-        Only with `use_label_lengths`: how many labels, ``(batch,)``.  Without it labels end at the first padding.
+        Only with `use_label_lengths`: number of labels, ``(batch,)``.  Without it, labels end at the first padding.
     blank_label : {'first', 'last'}
-        The class that stands for no label: 0, which is the padding, too; or the last one, and the padding is -1.
+        The class for no label: 0, which is also the padding; or the last one, with the padding -1.
 
     >>> x = mx.nd.zeros((2, 1, 3))  # three of nine ways to write class 1 in two steps
     >>> mx.nd.CTCLoss(x, mx.nd.array([[1, 0]])).asnumpy().round(4).tolist()

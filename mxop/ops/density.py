@@ -1,4 +1,4 @@
-"""Probability densities of samples, or probabilities of whole ones: formulas, differentiable to every order.
+"""Probability densities, differentiable to every order.
 
 `sample` has the shape of the parameters, and after it any number of dimensions: the samples of each.
 """
@@ -126,7 +126,7 @@ def _density(declared):
 
 @_density
 def random_pdf_uniform(sample, low, high):
-    """Density of uniform distributions between `low` and `high`, in which the samples are taken to lie.
+    """Density of uniform distributions between `low` and `high`; samples are assumed to be inside.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def random_pdf_normal(sample, mu, sigma):
 def random_pdf_gamma(sample, alpha, beta):
     """Density of gamma distributions of shape `alpha` and rate `beta`.
 
-    As in MXNet, `beta` is one over what ``sample_gamma`` calls so.
+    As in MXNet, `beta` is the reciprocal of the `beta` of ``sample_gamma``.
 
     >>> print(mx.nd.random_pdf_gamma(mx.nd.array([[1, 2]]), mx.nd.array([2]), mx.nd.array([1])).asnumpy().round(4))
     [[0.3679 0.2707]]
@@ -172,7 +172,7 @@ def random_pdf_exponential(sample, lam):
 
 @_density
 def random_pdf_poisson(sample, lam):
-    """Probability of whole numbers under Poisson distributions of mean `lam`; the gradient of `sample` is zero.
+    """Probability under Poisson distributions of mean `lam`; the gradient with respect to `sample` is zero.
 
     >>> print(mx.nd.random_pdf_poisson(mx.nd.array([[0, 2]]), mx.nd.array([2])).asnumpy().round(4))
     [[0.1353 0.2707]]
@@ -181,7 +181,7 @@ def random_pdf_poisson(sample, lam):
 
 @_density
 def random_pdf_negative_binomial(sample, k, p):
-    """Probability that so many trials of probability `p` fail before `k` succeed; the gradient of `sample` is zero.
+    """Probability of `sample` failures before `k` successes of probability `p`; the gradient with respect to `sample` is zero.
 
     >>> sample = mx.nd.array([[0, 1]])
     >>> mx.nd.random_pdf_negative_binomial(sample, mx.nd.array([1]), mx.nd.array([0.5])).asnumpy().round(4).tolist()
@@ -193,7 +193,7 @@ def random_pdf_negative_binomial(sample, k, p):
 def random_pdf_generalized_negative_binomial(sample, mu, alpha):
     """Probability under negative binomial distributions of mean `mu` and dispersion `alpha`.
 
-    The gradient of `sample` is zero.
+    The gradient with respect to `sample` is zero.
 
     >>> sample, one = mx.nd.array([[0, 1]]), mx.nd.array([1])
     >>> mx.nd.random_pdf_generalized_negative_binomial(sample, one, one).asnumpy().round(4).tolist()
@@ -203,7 +203,7 @@ def random_pdf_generalized_negative_binomial(sample, mu, alpha):
 
 @composite(name="_random_pdf_dirichlet", aliases=("random_pdf_dirichlet",))
 def random_pdf_dirichlet(F, sample, alpha, *, is_log: bool = False):
-    """Density of Dirichlet distributions, whose concentrations `alpha` lie along the last axis, as the parts of a sample do.
+    """Density of Dirichlet distributions; concentrations `alpha` and the parts of a sample are along the last axis.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Products of stacks of matrices and of arrays with named dimensions: matmul, einsum."""
+"""Batched matrix multiplication and Einstein summation: matmul, einsum."""
 
 from string import ascii_letters
 
@@ -9,9 +9,9 @@ from ._shared import float_types, size_of
 
 @composite(aliases=("_npi_matmul",))
 def matmul(F, lhs, rhs):
-    """Multiply matrices, or stacks of them that broadcast, as ``numpy.matmul``; a vector is a row, or a column as `rhs`.
+    """Matrix multiplication as ``numpy.matmul``; stacks broadcast, and a vector is a row, or a column as `rhs`.
 
-    ``dot``, which is also ``lhs @ rhs``, differs for more than two dimensions: it combines every matrix with every other.
+    ``dot``, which is also ``lhs @ rhs``, differs for more than two dimensions: it multiplies every matrix by every other.
 
     >>> x, y = mx.nd.ones((5, 1, 2, 3)), mx.nd.ones((4, 3, 2))
     >>> mx.nd.matmul(x, y).shape, mx.nd.matmul(x, y[0]).shape, mx.nd.matmul(x[0, 0, 0], y).shape
@@ -49,7 +49,7 @@ def einsum(F, *data, subscripts: str, optimize: bool = True, num_args: int = 0):
     optimize : bool
         Multiply more than two arrays in the order that ``numpy.einsum_path`` finds; otherwise from left to right.
     num_args : int
-        Number of arrays, which a call need not give.
+        Number of arrays; optional in calls.
 
     >>> x, y = mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([1, 10])
     >>> mx.nd.einsum("ij,j->i", x, y).asnumpy().tolist(), mx.nd.einsum("ii", x).asnumpy().tolist()

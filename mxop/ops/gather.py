@@ -1,4 +1,4 @@
-"""Elements that an array of indices names: taken, put, and added up.
+"""Gather and scatter: elements selected by index arrays.
 
 Data are seen as ``(outer, n, inner)``: a :class:`Span` says how for each operator, and the rest is shared.  The gradient of
 taking adds up at the places that were taken from; its gradient takes again.
@@ -187,14 +187,14 @@ def _taking(op, grad, forward, span, mode=None, places=None):
 # ---- along one axis -------------------------------------------------------------------------------------------------
 @kernel(aliases=("_npi_take",))
 def take(a, indices, *, axis: int = 0, mode: Literal["clip", "raise", "wrap"] = "clip"):
-    """Take the parts of `a` that indices along an axis name.
+    """Take the parts of `a` at given indices along an axis.
 
     Parameters
     ----------
     indices : NDArray or Symbol
-        Of any shape and type; fractions are cut off.  The result has their dimensions in place of `axis`.
+        Of any shape and type; fractions are truncated.  The result has their dimensions in place of `axis`.
     mode : str
-        What an index out of range means: ``clip`` the nearest that exists, ``wrap`` modulo the size, ``raise`` an error.
+        Out-of-range indices: ``clip`` uses the nearest valid one, ``wrap`` the index modulo the size, ``raise`` is an error.
 
     >>> x = mx.nd.array([[1, 2], [3, 4], [5, 6]])
     >>> mx.nd.take(x, mx.nd.array([2, -1])).asnumpy().tolist()
@@ -233,7 +233,7 @@ def pick(data, index, *, axis: int | None = -1, keepdims: bool = False, mode: Li
     keepdims : bool
         Keep the axis, with size 1.
     mode : str
-        What an index out of range means: ``clip`` the nearest that exists, ``wrap`` modulo the size.
+        Out-of-range indices: ``clip`` uses the nearest valid one, ``wrap`` the index modulo the size.
 
     >>> x = mx.nd.array([[1, 2], [3, 4], [5, 6]])
     >>> mx.nd.pick(x, mx.nd.array([0, 1, 5])).asnumpy().tolist()
@@ -317,7 +317,7 @@ _taking(take_lanes, take_lanes_grad, _lanes_forward, _lane_span, "clip")
 def boolean_mask(data, index, *, axis: int = 0):
     """Take the parts of the data along an axis at which `index` is not zero.
 
-    How many they are follows from the values: in a symbol, the result can only be an output.
+    The size of the result depends on values: in a symbol, it can only be an output.
 
     Parameters
     ----------
@@ -409,7 +409,7 @@ def Embedding(
     F, data, weight, *, input_dim: Count, output_dim: Count, dtype: DType = dtypes.FLOAT32, sparse_grad: bool = False,
     deterministic: bool = False,
 ):  # fmt: skip
-    """Look rows of a table up; indices out of range count as the nearest row.
+    """Look up rows of a table (embedding lookup); indices out of range select the nearest row.
 
     Parameters
     ----------
@@ -418,12 +418,12 @@ def Embedding(
     weight : NDArray or Symbol
         ``(input_dim, output_dim)``.
     dtype : str or type
-        The type of the weight where it does not follow otherwise.
+        Type of the weight if it cannot be inferred.
     sparse_grad : bool
         The gradient of the weight holds the rows that were looked up, where a row_sparse array takes it:
         ``weight.attach_grad(stype='row_sparse')``.  It is dense in graphs and at higher orders.
     deterministic : bool
-        Of ``contrib.SparseEmbedding``; without effect, the gradient always has the same bits.
+        Has no effect: the gradient is always deterministic.
 
     >>> table = mx.nd.array([[1, 2], [3, 4], [5, 6]])
     >>> mx.nd.Embedding(mx.nd.array([2, 0]), table, input_dim=3, output_dim=2).asnumpy().tolist()
@@ -523,14 +523,14 @@ def _scattering(op, put):
 
 @kernel
 def scatter_nd(data, indices, *, shape: Shape):
-    """Put the parts of the data at given coordinates of zeros: the way back of ``gather_nd``.
+    """Write parts of the data to given coordinates of an array of zeros: the inverse of ``gather_nd``.
 
     Parameters
     ----------
     data : NDArray or Symbol
         One part for each column of `indices`.
     indices : NDArray or Symbol
-        ``(m, ...)``, coordinates in the first `m` dimensions of the result.  Of several parts with one place the last
+        ``(m, ...)``, coordinates in the first `m` dimensions of the result.  Of several parts for one position the last
         stays; gradients take them for different places.
     shape : tuple of int
         Of the result.
@@ -557,7 +557,7 @@ _scattering(scatter_add_nd, "add")
 
 @kernel(aliases=("_npx_one_hot",))
 def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.0, dtype: DType = dtypes.FLOAT32):
-    """Rows of `off_value`, with `on_value` at the place that the index names.
+    """One-hot rows: `on_value` at the index, `off_value` elsewhere.
 
     Parameters
     ----------

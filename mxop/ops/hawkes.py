@@ -1,4 +1,4 @@
-"""Likelihood of marked self-exciting point processes (Hawkes'), whose excitement decays exponentially.
+"""Log-likelihood of marked Hawkes processes (self-exciting point processes) with exponential decay.
 
 A loop over the points; its gradient, of every order, follows.
 """
@@ -36,7 +36,7 @@ def hawkesll(F, lda, alpha, beta, state, lags, marks, valid_length, max_time):
     lda : NDArray or Symbol
         ``(batch, marks)``: the rate of points of each mark without excitement.
     alpha, beta : NDArray or Symbol
-        ``(marks,)``: how many points a point brings about, and how quickly its excitement decays.
+        ``(marks,)``: mean number of points that a point excites, and decay rate of its excitement.
     state : NDArray or Symbol
         ``(batch, marks)``: the excitement at time 0.
     lags : NDArray or Symbol

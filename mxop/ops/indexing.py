@@ -161,7 +161,7 @@ def basic_key(key, shape):
     items = key if type(key) is tuple else (key,)
     for item in items:
         if not (item is None or item is Ellipsis or isinstance(item, (slice, Integral))) or isinstance(item, bool):
-            raise OpTypeError(f"index {shown(item)} is no integer, slice, None or ...")
+            raise OpTypeError(f"index {shown(item)} is not an integer, slice, None or ...")
     found = exact(expanded(items, len(shape), sum(i is not None and i is not Ellipsis for i in items)), shape)
     return found, indexed_shape("_getitem", shape, found, ())
 

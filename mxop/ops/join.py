@@ -1,4 +1,4 @@
-"""Joining, splitting, repeating and choosing: concat, stack, split, tile, repeat, where."""
+"""Joining, splitting, repeating and selecting: concat, stack, split, tile, repeat, where."""
 
 from numbers import Number
 
@@ -15,12 +15,12 @@ def _listed(result):
 # ---- concat ---------------------------------------------------------------------------------------------------------
 @kernel(name="Concat", aliases=("_npi_rnn_param_concat", "_sparse_concat", "concat"), num_args_param="num_args")
 def concat(*data, num_args: int = 0, dim: int = 1):
-    """Join arrays along a dimension that they have.
+    """Concatenate arrays along an existing dimension.
 
     Parameters
     ----------
     *data : NDArray or Symbol
-        Their shapes are equal but for the dimension `dim`.
+        Shapes are equal except in the dimension `dim`.
 
     >>> mx.nd.concat(mx.nd.array([[1, 2]]), mx.nd.array([[3, 4]]), dim=0).asnumpy().tolist()
     [[1.0, 2.0], [3.0, 4.0]]
@@ -121,7 +121,7 @@ def stack(*data, axis: int = 0, num_args: int = 0):
     Parameters
     ----------
     axis : int
-        Place of the new dimension in the result.
+        Position of the new dimension in the result.
 
     >>> mx.nd.stack(mx.nd.array([1, 2]), mx.nd.array([3, 4]), axis=1).asnumpy().tolist()
     [[1.0, 3.0], [2.0, 4.0]]
@@ -170,7 +170,7 @@ def slice_channel(data, *, num_outputs: Count, axis: int = 1, squeeze_axis: bool
     num_outputs : int
         Number of parts; the size of the axis is a multiple of it.
     squeeze_axis : bool
-        Remove the axis; each part has size 1 along it then.
+        Remove the axis, along which each part then has size 1.
 
     >>> [a.asnumpy().tolist() for a in mx.nd.split(mx.nd.array([[1, 2], [3, 4]]), num_outputs=2, axis=0)]
     [[[1.0, 2.0]], [[3.0, 4.0]]]
@@ -230,7 +230,7 @@ def split_v2(data, *, indices: Shape, axis: int = 1, squeeze_axis: bool = False,
     indices : tuple of int
         Where the parts begin (the first at 0).
     squeeze_axis : bool
-        Remove the axis; each part has size 1 along it then.
+        Remove the axis, along which each part then has size 1.
     sections : int
         Number of equal parts, used instead of `indices` when it is not 0.
 
@@ -369,7 +369,7 @@ def _(F, heads, inputs, outputs, *, reps):
 
 @kernel(aliases=("_np_repeat",))
 def repeat(data, *, repeats: int, axis: int | None = None):
-    """Repeat each element along an axis; of the flattened data when there is none.
+    """Repeat each element along an axis; without an axis, the data are flattened.
 
     >>> mx.nd.repeat(mx.nd.array([[1, 2]]), repeats=2, axis=1).asnumpy().tolist()
     [[1.0, 1.0, 2.0, 2.0]]

@@ -1,4 +1,4 @@
-"""Operators that lay elements out anew: diagonals, margins, blocks of pixels."""
+"""Rearranging elements: diagonals, padding, depth to space."""
 
 from typing import Literal
 
@@ -356,14 +356,14 @@ def _(F, heads, inputs, outputs, **params):
 
 @composite(name="Pad", aliases=("pad",))
 def pad(F, data, *, mode: Literal["constant", "edge", "reflect"], pad_width: Shape, constant_value: float = 0.0):
-    """Surround the data by margins.
+    """Pad the data.
 
     Parameters
     ----------
     data : NDArray or Symbol
         Of any number of dimensions.
     mode : str
-        What the margins hold: ``constant`` a number, ``edge`` the nearest element, ``reflect`` the data mirrored at
+        Padding values: ``constant`` a number, ``edge`` the nearest element, ``reflect`` the data mirrored at
         their first and last element.
     pad_width : tuple of int
         Widths before and after the data, two numbers for each axis.
@@ -394,7 +394,7 @@ def crop(F, *data, num_args: int = 1, offset: Shape = (0, 0), h_w: Shape = (0, 0
     Parameters
     ----------
     *data : NDArray or Symbol
-        Images, ``(batch, channels, height, width)``, and perhaps others, whose height and width the result gets.
+        Images, ``(batch, channels, height, width)``, and optionally others that give height and width of the result.
     offset : tuple of int
         First row and column.
     h_w : tuple of int
@@ -421,7 +421,7 @@ def _corner(sizes, wanted, offset, center_crop):
         n > 0 <= o and o + n <= d for o, n, d in zip(offset, wanted, sizes, strict=True)
     )
     if not inside:
-        raise OpValueError(f"operator Crop: h_w={tuple(wanted)} at offset={tuple(offset)} is no part of images of {sizes}")
+        raise OpValueError(f"operator Crop: h_w={tuple(wanted)} at offset={tuple(offset)} is not part of images of {sizes}")
     return offset
 
 
@@ -468,7 +468,7 @@ def _to_depth(shape, *, block_size):
 
 @composite
 def depth_to_space(F, data, *, block_size: Count):
-    """Make blocks of pixels out of channels.
+    """Rearrange channels into blocks of pixels.
 
     Parameters
     ----------
@@ -488,7 +488,7 @@ def depth_to_space(F, data, *, block_size: Count):
 
 @composite
 def space_to_depth(F, data, *, block_size: Count):
-    """Make channels out of blocks of pixels: the way back of ``depth_to_space``.
+    """Rearrange blocks of pixels into channels: the inverse of ``depth_to_space``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Linear algebra of matrices, or of stacks of them: products, factors, determinants, inverses.
+"""Linear algebra, batched: matrix products, Cholesky factors, determinants, inverses.
 
 Factors and solutions come from LAPACK and BLAS, as NumPy, SciPy and CuPy bring them, in float32 and float64; the rest is
 composed.  Gradient rules are written with the same operators, so every order follows.  They are those of M. B. Giles,
@@ -128,11 +128,11 @@ def gemm(F, A, B, C, *, transpose_a: bool = False, transpose_b: bool = False, al
     Parameters
     ----------
     A, B, C : NDArray or Symbol
-        Matrices, or stacks of them of one batch.
+        Matrices, or stacks of matrices with equal leading dimensions.
     transpose_a, transpose_b : bool
         Transpose the matrices of one side first.
     axis : int
-        That of the rows; columns lie along the last one.
+        Axis of the rows; columns are the last axis.
 
     >>> a, b = mx.nd.array([[1, 2], [3, 4]]), mx.nd.array([[1, 1], [1, 1]])
     >>> mx.nd.linalg.gemm(a, b, b, transpose_a=True, alpha=2).asnumpy().tolist()
@@ -300,7 +300,7 @@ def potrf(A, *, lower: bool = True):
     Parameters
     ----------
     A : NDArray or Symbol
-        Symmetric, positive definite matrices; what is not symmetric is made so, ``(A + A.T) / 2``.
+        Symmetric, positive definite matrices; the symmetric part ``(A + A.T) / 2`` is used.
     lower : bool
         Return `L`, not `U`.
 
@@ -332,7 +332,7 @@ def _(F, heads, inputs, outputs, *, lower):
 
 @composite(name="_linalg_potri", aliases=("linalg_potri",))
 def potri(F, A, *, lower: bool = True):
-    """Inverses of ``A @ A.T`` for lower triangular `A`: of the matrices of which these are the Cholesky factors.
+    """Inverses of ``A @ A.T`` for lower triangular `A`, that is, of the matrices whose Cholesky factors are `A`.
 
     Parameters
     ----------
@@ -417,7 +417,7 @@ def _numbers(op, n):
 def det(A):
     """Determinants of square matrices.
 
-    The gradient of that of a singular matrix is right, too; beyond, such a matrix is an error.
+    The gradient at a singular matrix is right, too; higher orders raise an error there.
 
     >>> mx.nd.linalg.det(mx.nd.array([[[1, 2], [3, 4]], [[2, 0], [0, 2]]])).asnumpy().round(4).tolist()
     [-2.0, 4.0]

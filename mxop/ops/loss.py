@@ -1,4 +1,4 @@
-"""Output layers: what a network gives, with the gradient of a loss in the place of its own.
+"""Output layers: the output of a network, with the gradient of a loss.
 
 Their backward needs no head gradient and looks at none: ``executor.backward()`` begins there.  The gradient is a function of
 data and labels as any other, so that it can be differentiated again.
@@ -104,22 +104,22 @@ def SoftmaxOutput(F, data, label, *, grad_scale: float = 1.0, ignore_label: floa
     Parameters
     ----------
     data : NDArray or Symbol
-        ``(batch, classes)``; what follows the batch is one vector of classes, unless a parameter says otherwise.
+        ``(batch, classes)``; further dimensions are merged into one of classes, unless a parameter says otherwise.
     label : NDArray or Symbol
-        Class numbers, ``(batch,)``; those that are no class are none.  In the shape of the data: probabilities.
+        Class indices, ``(batch,)``; invalid ones count as no class.  In the shape of the data: probabilities.
     ignore_label : float
         With `use_ignore`, rows of this label have gradient 0.
     multi_output : bool
-        The classes are along axis 1, and each place of the axes after it has a label.
+        The classes are along axis 1, and each position of the following axes has a label.
     preserve_shape : bool
         The classes are along the last axis, and all other axes have labels.
     normalization : {'null', 'batch', 'valid'}
         Divide the gradient by the number of labels, or of those that are not `ignore_label`.  With `multi_output`, ``null``
-        divides by the number of places.  Probabilities are not affected.
+        divides by the number of positions.  Probabilities are not affected.
     out_grad : bool
-        Multiply the gradient by the head gradient.
+        Multiply the gradient by the output gradient.
     smooth_alpha : float
-        The share of each label that is distributed over the other classes.
+        Label smoothing: the part of each label that is distributed over the other classes.
 
     >>> x = mx.nd.array([[0, 0], [0, 0]])
     >>> x.attach_grad()
@@ -187,7 +187,7 @@ def SVMOutput(F, data, label, *, margin: float = 1.0, regularization_coefficient
     data : NDArray or Symbol
         ``(batch, classes)``, scores.
     label : NDArray or Symbol
-        ``(batch,)``, class numbers.
+        ``(batch,)``, class indices.
     regularization_coefficient : float
         Multiplies the gradient.
 
@@ -241,12 +241,12 @@ def _regression(op, output, slope):
 
 @composite(aliases=("_sparse_LinearRegressionOutput",))
 def LinearRegressionOutput(F, data, label, *, grad_scale: float = 1.0):
-    """The data, with the gradient of half the squared error: ``data - label``, over the number of outputs of a sample.
+    """The data, with the gradient of half the squared error: ``data - label``, divided by the number of outputs of a sample.
 
     Parameters
     ----------
     label : NDArray or Symbol
-        As many elements.
+        As many elements as the data.
     grad_scale : float
         Multiplies the gradient.
 
@@ -351,9 +351,9 @@ def sparseness_slope(average, *, target: float, penalty: float):
 @composite(writes={"moving_avg": 1}, num_outputs=2, visible_outputs=1, output_names=("output", "new_moving_avg"))
 def IdentityAttachKLSparseReg(F, data, moving_avg, *, sparseness_target: Annotated[float, Range(0, 1)] = 0.1,
                               penalty: float = 0.001, momentum: Annotated[float, Range(0, 1)] = 0.9, is_train):  # fmt: skip
-    """The data, with the gradient of a penalty: activations shall rarely be near 1.
+    """The data, with the gradient of a sparsity penalty on activations.
 
-    The penalty is the divergence (Kullback and Leibler's) of the average activation of each column from a target.
+    The penalty is the Kullback-Leibler divergence between the average activation of each column and a target.
 
     Parameters
     ----------
@@ -362,11 +362,11 @@ def IdentityAttachKLSparseReg(F, data, moving_avg, *, sparseness_target: Annotat
     moving_avg : NDArray or Symbol
         A state, ``(columns,)``: the average activation of each column, updated while training.
     sparseness_target : float
-        The average that is wanted.
+        Target of the average.
     penalty : float
         Multiplies the divergence.
     momentum : float
-        What is kept of the old average.
+        Weight of the old average.
 
     >>> x, average = mx.nd.array([[0.5], [0.75]]), mx.nd.array([0.5])
     >>> x.attach_grad()

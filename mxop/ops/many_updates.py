@@ -1,4 +1,4 @@
-"""Updates of optimizers for several tensors in one call, and for float16 weights, of which a float32 copy is kept.
+"""Optimizer updates of several tensors in one call, and of float16 weights with a float32 copy.
 
 They are made of the steps in :mod:`.optimizer`, called as the pure functions that they are; see there for what the parameters
 mean.
@@ -61,7 +61,7 @@ def _mixed_types(op, groups):
 
 @composite(writes={"weight32": 1}, num_outputs=2, planned=False, extra_params=_params_of(one.sgd_update))
 def mp_sgd_update(F, weight, grad, weight32, **params):
-    """``sgd_update`` of `weight32`, a float32 copy of `weight`; both are new then.
+    """``sgd_update`` of `weight32`, a float32 copy of `weight`; both are updated.
 
     >>> w = mx.nd.array([1], dtype="float16")
     >>> w32 = w.astype("float32")
@@ -85,7 +85,7 @@ def mp_sgd_mom_update(F, weight, grad, mom, weight32, **params):
 
 @composite(writes={"mom": 1, "weight32": 2}, num_outputs=3, planned=False, extra_params=_params_of(one.nag_mom_update))
 def mp_nag_mom_update(F, weight, grad, mom, weight32, **params):
-    """``nag_mom_update`` of `weight32`, a float32 copy of `weight`, with a float32 state, and the decay of the new weight.
+    """``nag_mom_update`` of `weight32`, a float32 copy of `weight`, with a float32 state, and weight decay from the new weight.
 
     >>> w, g = (mx.nd.array([x], dtype="float16") for x in (1, 4))
     >>> w32, mom = w.astype("float32"), mx.nd.array([1])
@@ -123,7 +123,7 @@ def mp_lamb_update_phase1(F, weight, grad, mean, var, weight32, **params):
 
 @composite(writes={"weight32": 1}, num_outputs=2, planned=False, extra_params=_params_of(one.lamb_update_phase2))
 def mp_lamb_update_phase2(F, weight, g, r1, r2, weight32, **params):
-    """``lamb_update_phase2`` of `weight32`, a float32 copy of `weight`; both are new then.
+    """``lamb_update_phase2`` of `weight32`, a float32 copy of `weight`; both are updated.
 
     >>> w = mx.nd.array([3, 4], dtype="float16")
     >>> w32, g = w.astype("float32"), mx.nd.array([0, 2])
@@ -220,7 +220,7 @@ def _several(step, params_of=None, *, name=None, states=0, mixed=False, after=0,
 def multi_sgd_update(F, *data, lrs: Floats, wds: Floats, num_weights: int = 1, **params):
     """``sgd_update`` of several tensors: inputs are weight, gradient, weight, gradient...
 
-    `lrs` and `wds` have a number for each.
+    `lrs` and `wds` have one number for each tensor.
 
     >>> v, w = mx.nd.array([1]), mx.nd.array([2])
     >>> _ = mx.nd.multi_sgd_update(v, v * 4, w, w * 4, lrs=(0.5, 0.25), wds=(0, 0), num_weights=2, out=[v, w])
@@ -275,7 +275,7 @@ def sgd_mom_at(weight, grad, mom, lr, wd, *, momentum: float, rescale_grad: floa
 
 @_several("_sgd_at", one.sgd_update, after=2)
 def preloaded_multi_sgd_update(F, *data, num_weights: int = 1, **params):
-    """``multi_sgd_update`` with two arrays after the others: of learning rates, and of weight decays.
+    """``multi_sgd_update`` with two further arrays: learning rates and weight decays.
 
     >>> w, lrs, wds = mx.nd.array([1]), mx.nd.array([0.5]), mx.nd.array([0])
     >>> mx.nd.preloaded_multi_sgd_update(w, w * 4, lrs, wds, out=w).item()
@@ -285,7 +285,7 @@ def preloaded_multi_sgd_update(F, *data, num_weights: int = 1, **params):
 
 @_several("_sgd_mom_at", one.sgd_mom_update, states=1, after=2)
 def preloaded_multi_sgd_mom_update(F, *data, num_weights: int = 1, **params):
-    """``multi_sgd_mom_update`` with two arrays after the others: of learning rates, and of weight decays.
+    """``multi_sgd_mom_update`` with two further arrays: learning rates and weight decays.
 
     >>> w, mom, lrs, wds = (mx.nd.array([x]) for x in (1, 1, 0.5, 0))
     >>> mx.nd.preloaded_multi_sgd_mom_update(w, w * 4, mom, lrs, wds, momentum=0.5, out=w).item(), mom.item()
@@ -295,7 +295,7 @@ def preloaded_multi_sgd_mom_update(F, *data, num_weights: int = 1, **params):
 
 @_several("_sgd_at", one.sgd_update, mixed=True, after=2)
 def preloaded_multi_mp_sgd_update(F, *data, num_weights: int = 1, **params):
-    """``multi_mp_sgd_update`` with two arrays after the others: of learning rates, and of weight decays.
+    """``multi_mp_sgd_update`` with two further arrays: learning rates and weight decays.
 
     >>> w, g, w32 = mx.nd.array([1], dtype="float16"), mx.nd.array([4], dtype="float16"), mx.nd.array([1])
     >>> mx.nd.preloaded_multi_mp_sgd_update(w, g, w32, mx.nd.array([0.5]), mx.nd.array([0]), out=w).item(), w32.item()
@@ -305,7 +305,7 @@ def preloaded_multi_mp_sgd_update(F, *data, num_weights: int = 1, **params):
 
 @_several("_sgd_mom_at", one.sgd_mom_update, states=1, mixed=True, after=2)
 def preloaded_multi_mp_sgd_mom_update(F, *data, num_weights: int = 1, **params):
-    """``multi_mp_sgd_mom_update`` with two arrays after the others: of learning rates, and of weight decays.
+    """``multi_mp_sgd_mom_update`` with two further arrays: learning rates and weight decays.
 
     >>> w, g, mom, w32 = (mx.nd.array([x], dtype=t) for x, t in ((1, "float16"), (4, "float16"), (1, None), (1, None)))
     >>> rates = mx.nd.array([0.5]), mx.nd.array([0])
@@ -400,7 +400,7 @@ def all_finite(F, data, *, init_output: bool = True):
     Parameters
     ----------
     init_output : bool
-        With False, ``mx.nd.all_finite(data, out=a)`` leaves a 0 that is in ``a`` already.
+        With False, ``mx.nd.all_finite(data, out=a)`` keeps a 0 that ``a`` already holds.
 
     >>> mx.nd.all_finite(mx.nd.array([1, 2])).item(), mx.nd.all_finite(mx.nd.array([1, float("inf")])).item()
     (1.0, 0.0)

@@ -1,4 +1,4 @@
-"""Unary mathematics: functions of one number, applied to each element, and a few operators that look further.
+"""Unary elementwise functions, and a few operators with several operands.
 
 A function of a number is a row of :data:`TABLE`, or an entry below if it has parameters or a gradient rule.  It is traced;
 shapes, types, kernels for both devices and gradients of every order follow from it.  To add one, add a row, and its record to
@@ -59,8 +59,8 @@ TABLE = (
     ("gammaln", "_npx _sparse", F.gammaln, "Logarithm of the absolute value of the gamma function.", "[1, 5]", "[0.    3.178]"),
     ("digamma", "", F.digamma, "Derivative of :func:`gammaln`.", "[1, 2]", "[-0.577  0.423]"),
     # ---- rounding: the gradient is zero ------------------------------------------------------------------------------
-    ("round", "_sparse", F.round, "Nearest integer; halves go away from zero.", "[-2.5, 0.5, 1.4]", "[-3.  1.  1.]"),
-    ("rint", "_sparse", F.rint, "Nearest integer; halves go down, as in MXNet.", "[-2.5, 0.5, 1.6]", "[-3.  0.  2.]"),
+    ("round", "_sparse", F.round, "Nearest integer; halves round away from zero.", "[-2.5, 0.5, 1.4]", "[-3.  1.  1.]"),
+    ("rint", "_sparse", F.rint, "Nearest integer; halves round down, as in MXNet.", "[-2.5, 0.5, 1.6]", "[-3.  0.  2.]"),
     ("ceil", "_sparse", F.ceil, "Smallest integer that is not below the value.", "[-1.5, 1.5]", "[-1.  2.]"),
     ("floor", "_sparse", F.floor, "Largest integer that is not above the value.", "[-1.5, 1.5]", "[-2.  1.]"),
     ("trunc", "_sparse", F.trunc, "Integer part: the value without its fraction.", "[-1.5, 1.5]", "[-1.  1.]"),
@@ -97,7 +97,7 @@ for _row in TABLE:
 def clip(data, *, a_min: Bound, a_max: Bound):
     """Limit values to the interval from `a_min` to `a_max`: ``min(max(data, a_min), a_max)``.
 
-    Integers stay integers: a bound is cut to one, towards zero.  The gradient is 1 inside the interval and at its bounds,
+    Integers stay integers: a limit is truncated to one.  The gradient is 1 inside the interval and at its bounds,
     0 outside.
 
     >>> mx.nd.clip(mx.nd.array([0, 2, 5]), a_min=1, a_max=4).asnumpy().tolist()
@@ -188,7 +188,7 @@ def cumsum(a, *, axis: int | None = None, dtype: DType | None = None):
     """Cumulative sum along `axis`, of the flattened array by default.
 
     Elements are converted to `dtype` (the type of `a` by default, int64 for bool) before they are added; float16 is
-    summed in float32.  The gradient is the cumulative sum of the head gradient from the other end.
+    summed in float32.  The gradient is the reversed cumulative sum of the output gradient.
 
     >>> mx.nd.cumsum(mx.nd.array([[1, 2], [3, 4]]), axis=1).asnumpy().tolist()
     [[1.0, 3.0], [3.0, 7.0]]

@@ -1,4 +1,4 @@
-"""Products of matrices."""
+"""Matrix multiplication: dot, batch_dot."""
 
 from functools import partial
 from itertools import pairwise
@@ -82,7 +82,7 @@ def _joins(lhs, rhs, *, transpose_a, transpose_b, **params):
 @kernel(strided=True, adds=True, at_once=_joins, aliases=("_sparse_dot",))
 def dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False,
         forward_stype: Literal[None, "csr", "default", "row_sparse"] = None):  # fmt: skip
-    """Multiply vectors, matrices, or arrays of more dimensions, of which the last of `lhs` meets the first of `rhs`.
+    """Matrix multiplication; for more dimensions, the last one of `lhs` is contracted with the first one of `rhs`.
 
     Parameters
     ----------
@@ -210,12 +210,12 @@ def _(F, heads, inputs, outputs, *, side, **flags):
 @kernel(strided=True, adds=True, aliases=("_npx_batch_dot",))
 def batch_dot(lhs, rhs, *, transpose_a: bool = False, transpose_b: bool = False,
               forward_stype: Literal[None, "csr", "default", "row_sparse"] = None):  # fmt: skip
-    """Multiply two stacks of matrices.
+    """Batched matrix multiplication: multiply two stacks of matrices.
 
     Parameters
     ----------
     lhs, rhs : NDArray or Symbol
-        Floating-point arrays of at least three dimensions; all but the last two are equal.
+        Floating-point arrays of at least three dimensions, equal in all but the last two.
     transpose_a, transpose_b : bool
         Transpose the matrices of one side first.
 

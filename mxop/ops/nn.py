@@ -1,4 +1,4 @@
-"""Layers of neural networks: activations, the fully connected layer, softmax."""
+"""Neural network layers: activations, fully connected, softmax."""
 
 from typing import Literal
 
@@ -108,16 +108,16 @@ def _(F, heads, inputs, outputs, **params):
 )
 def LeakyReLU(F, data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", "prelu", "rrelu", "selu"] = "leaky",
               slope: float = 0.25, lower_bound: float = 0.125, upper_bound: float = 0.334, is_train):  # fmt: skip
-    """Activation functions that leak where the data are negative.
+    """Activation functions with a nonzero output for negative data.
 
     Parameters
     ----------
     gamma : NDArray or Symbol
-        Only for ``prelu``: the learned slope, one number or one a channel (axis 1; axis 0 of a vector), or a matrix, one for
-        each sample and channel.
+        Only for ``prelu``: the learned slope, one number, one for each channel (axis 1; axis 0 of a vector), or a matrix with
+        one for each sample and channel.
     act_type : str
         For negative ``x``: ``leaky`` gives ``slope * x``, ``elu`` ``slope * (exp(x) - 1)``, ``selu`` the
-        self-normalising ELU, ``prelu`` ``gamma * x``, ``rrelu`` a slope between the bounds times ``x``; ``gelu`` is ``x``
+        self-normalizing ELU, ``prelu`` ``gamma * x``, ``rrelu`` a slope between the bounds times ``x``; ``gelu`` is ``x``
         times the normal distribution function, everywhere.
     lower_bound, upper_bound : float
         While training, the slope of ``rrelu`` is drawn between them for each element; otherwise it is their mean.
@@ -125,7 +125,7 @@ def LeakyReLU(F, data, gamma=None, *, act_type: Literal["elu", "gelu", "leaky", 
     Returns
     -------
     NDArray or Symbol
-        The data; of ``rrelu`` two results, of which the second holds the slopes that were drawn.
+        The data; ``rrelu`` returns also the slopes that were drawn.
 
     >>> mx.nd.LeakyReLU(mx.nd.array([-2, 2]), slope=0.5).asnumpy().tolist()
     [-1.0, 2.0]
@@ -328,7 +328,7 @@ def _below_highest(F, data, axis):
 # Their gradients are told from their results: nothing else is kept.
 @composite(name="_softmaxed")
 def softmaxed(F, data, *, axis: int):
-    """Exponentials along an axis, divided by their sum."""
+    """Softmax: exponentials along an axis, divided by their sum."""
     e = F.exp(_below_highest(F, data, axis))
     return F.broadcast_mul(e, F.reciprocal(F.sum(e, axis=axis, keepdims=True)))  # a division for each would take longer
 
@@ -370,14 +370,14 @@ def filled(data, inside, *, value: float):
 @composite(aliases=("_npx_softmax",), active_inputs=_softmax_inputs)
 def softmax(F, data, length=None, *, axis: int = -1, temperature: float | None = None, dtype: DType | None = None,
             use_length: bool | None = False):  # fmt: skip
-    """Exponentials along an axis, divided by their sum.
+    """Softmax: exponentials along an axis, divided by their sum.
 
     Parameters
     ----------
     data : NDArray or Symbol
         Floating-point data.
     length : NDArray or Symbol
-        Only with `use_length`: how many leading elements of each row count, as integers, of the data's shape without
+        Only with `use_length`: number of leading elements of each row that count, as integers, in the data's shape without
         `axis`.  The others give 0.
     temperature : float, optional
         Divides the data first.
@@ -404,7 +404,7 @@ def softmin(F, data, length=None, *, axis: int = -1, temperature: float | None =
 @composite(aliases=("_npx_log_softmax",), active_inputs=_softmax_inputs, by_keyword=("length",))
 def log_softmax(F, data, length=None, *, axis: int = -1, temperature: float | None = None, dtype: DType | None = None,
                 use_length: bool | None = False):  # fmt: skip
-    """Logarithm of ``softmax``, without its loss of accuracy.  Parameters as for ``softmax``.
+    """Logarithm of ``softmax``, computed without cancellation.  Parameters as for ``softmax``.
 
     >>> mx.nd.log_softmax(mx.nd.array([[0, 0]])).asnumpy().round(4).tolist()
     [[-0.6930999755859375, -0.6930999755859375]]
@@ -437,7 +437,7 @@ def softmax_cross_entropy(F, data, label):
     data : NDArray or Symbol
         ``(batch, classes)``.
     label : NDArray or Symbol
-        ``(batch,)``, class numbers in the data's type; a row whose label is no class adds 0.
+        ``(batch,)``, class indices in the data's type; a row with an invalid label adds 0.
 
     >>> mx.nd.softmax_cross_entropy(mx.nd.array([[0, 0]]), mx.nd.array([1])).asnumpy().round(4).tolist()
     [0.6930999755859375]

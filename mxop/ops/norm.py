@@ -1,4 +1,4 @@
-"""Normalisation: data less their mean, over their standard deviation; the operators differ in the axes that these are of.
+"""Normalization: subtract the mean and divide by the standard deviation, along axes that depend on the operator.
 
 All are compositions, so their gradients are right at every order.  float16 data are computed in float32.  Where MXNet counts
 outputs that nobody can see (``node_row_ptr`` of its files), the result stands in their place, too.
@@ -122,25 +122,25 @@ def BatchNorm(F, data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-
               fix_gamma: bool = True, use_global_stats: bool = False, output_mean_var: bool = False, axis: int = 1,
               cudnn_off: bool = False, min_calib_range: float | None = None, max_calib_range: float | None = None,
               is_train):  # fmt: skip
-    """Normalise each channel over the batch: ``(data - mean) / sqrt(var + eps) * gamma + beta``.
+    """Normalize each channel over the batch: ``(data - mean) / sqrt(var + eps) * gamma + beta``.
 
-    While training, mean and variance are the data's, and the moving ones become ``momentum * moving + (1 - momentum) * new``
-    in the forward pass; otherwise they are the moving ones.
+    In training, mean and variance are those of the data, and the moving ones become ``momentum * moving +
+    (1 - momentum) * new`` in the forward pass.  In inference, the moving ones are used.
 
     Parameters
     ----------
     data : NDArray or Symbol
         Channels are along `axis`.
     gamma, beta : NDArray or Symbol
-        One number a channel; float32 where the data are float16.
+        One number for each channel; float32 where the data are float16.
     moving_mean, moving_var : NDArray or Symbol
         States of the same shape and type.
     fix_gamma : bool
-        Use 1 in the place of `gamma`, which then has gradient 0.
+        Use 1 instead of `gamma`, which then has gradient 0.
     use_global_stats : bool
         Use the moving mean and variance in training as well.
     output_mean_var : bool
-        Return the mean and ``1 / sqrt(var + eps)``, too.
+        Also return the mean and ``1 / sqrt(var + eps)``.
     min_calib_range, max_calib_range
         Have no effect.
 
@@ -159,7 +159,7 @@ def BatchNorm(F, data, gamma, beta, moving_mean, moving_var, *, eps: float = 1e-
 
 @_batch_operator("_contrib_BatchNormWithReLU", extra_params=BatchNorm.spec.params)
 def batch_norm_with_relu(F, data, gamma, beta, moving_mean, moving_var, *, is_train, **params):
-    """``BatchNorm``, of which what is negative becomes 0.
+    """``BatchNorm`` followed by ``relu``.
 
     >>> x, one, zero = mx.nd.array([[-1], [2]]), mx.nd.ones((1,)), mx.nd.zeros((1,))
     >>> mx.nd.contrib.BatchNormWithReLU(x, one, zero, zero.copy(), one.copy(), eps=0).asnumpy().tolist()
@@ -174,7 +174,7 @@ _V1 = BatchNorm.spec.params[:5]  # those before the axis
 
 @_batch_operator("BatchNorm_v1", extra_params=_V1)
 def BatchNorm_v1(F, data, gamma, beta, moving_mean, moving_var, *, is_train, **params):
-    """``BatchNorm`` of axis 1, as older models have it; with `output_mean_var` it returns the mean and the variance.
+    """``BatchNorm`` along axis 1, for older models; with `output_mean_var` it returns the mean and the variance.
 
     >>> x, one, zero = mx.nd.array([[-1], [2]]), mx.nd.ones((1,)), mx.nd.zeros((1,))
     >>> mx.nd.BatchNorm_v1(x, one, zero, zero.copy(), one.copy(), eps=0).asnumpy().tolist()
@@ -185,7 +185,7 @@ def BatchNorm_v1(F, data, gamma, beta, moving_mean, moving_var, *, is_train, **p
 
 @_batch_operator("_contrib_SyncBatchNorm", extra_params=_V1, param_order=[*(p.name for p in _V1), "ndev", "key"])
 def sync_batch_norm(F, data, gamma, beta, moving_mean, moving_var, *, ndev: int = 1, key: str, is_train, **params):
-    """``BatchNorm_v1`` over the parts of a batch on `ndev` devices, of which there is one here: `key` has no effect.
+    """``BatchNorm_v1`` over a batch on `ndev` devices; there is one device here, and `key` has no effect.
 
     >>> x, one, zero = mx.nd.array([[-1], [2]]), mx.nd.ones((1,)), mx.nd.zeros((1,))
     >>> mx.nd.contrib.SyncBatchNorm(x, one, zero, zero.copy(), one.copy(), eps=0, key="a").asnumpy().tolist()
@@ -214,14 +214,14 @@ def _with_std(F, y, data, mean, var, *, axis, eps, output_mean_var):
 
 @composite(aliases=("_npx_layer_norm",), num_outputs=3, visible_outputs=_mean_and_std, output_names=_WITH_STD)
 def LayerNorm(F, data, gamma, beta, *, axis: int = -1, eps: float = 1e-5, output_mean_var: bool = False):
-    """Normalise along an axis: ``(data - mean) / sqrt(var + eps) * gamma + beta``.
+    """Normalize along an axis: ``(data - mean) / sqrt(var + eps) * gamma + beta``.
 
     Parameters
     ----------
     gamma, beta : NDArray or Symbol
-        One number for each place along `axis`.
+        One number for each position along `axis`.
     output_mean_var : bool
-        Return the means and the ``sqrt(var + eps)``, too, which keep the axis with size 1.
+        Also return the means and ``sqrt(var + eps)``; both keep the axis, with size 1.
 
     >>> x = mx.nd.array([[1, 3], [2, 6]])
     >>> mx.nd.LayerNorm(x, mx.nd.array([1, 2]), mx.nd.array([0, 1]), eps=0).asnumpy().tolist()
@@ -250,18 +250,18 @@ def _(ins, outs, *, axis, output_mean_var, **params):
 @composite(num_outputs=3, visible_outputs=_mean_and_std, output_names=_WITH_STD)
 def GroupNorm(F, data, gamma, beta, *, num_groups: Annotated[int, Range(1)] = 1, eps: float = 1e-5,
               output_mean_var: bool = False):  # fmt: skip
-    """Normalise each group of channels of each sample.
+    """Normalize each group of channels of each sample.
 
     Parameters
     ----------
     data : NDArray or Symbol
         ``(batch, channels, ...)``.
     gamma, beta : NDArray or Symbol
-        One number a group.
+        One number for each group.
     num_groups : int
         Divides the number of channels.
     output_mean_var : bool
-        Return the means and the ``sqrt(var + eps)``, too: ``(batch, num_groups)``.
+        Also return the means and ``sqrt(var + eps)``, both ``(batch, num_groups)``.
 
     >>> x = mx.nd.array([[[1], [3], [2], [6]]])
     >>> mx.nd.GroupNorm(x, mx.nd.array([1, 2]), mx.nd.array([0, 1]), num_groups=2, eps=0).asnumpy().ravel().tolist()
@@ -294,14 +294,14 @@ def _(ins, outs, *, num_groups, output_mean_var, **params):
 
 @composite(num_outputs=3, visible_outputs=1, output_names=("output", "mean", "var"))
 def InstanceNorm(F, data, gamma, beta, *, eps: float = 1e-3):
-    """Normalise each channel of each sample over the other axes.
+    """Normalize each channel of each sample over the other axes.
 
     Parameters
     ----------
     data : NDArray or Symbol
         ``(batch, channels, ...)``.
     gamma, beta : NDArray or Symbol
-        One number a channel.
+        One number for each channel.
 
     >>> x = mx.nd.array([[[1, 3], [2, 6]]])
     >>> mx.nd.InstanceNorm(x, mx.nd.array([1, 2]), mx.nd.array([0, 1]), eps=0).asnumpy().tolist()
@@ -327,14 +327,14 @@ def _(ins, outs, **params):
 # ---- by length -------------------------------------------------------------------------------------------------------
 @composite(num_outputs=2, visible_outputs=1, output_names=("output", "norm"))
 def L2Normalization(F, data, *, eps: float = 1e-10, mode: Literal["channel", "instance", "spatial"] = "instance"):
-    """Divide by the length, ``sqrt(sum(data**2) + eps)``.
+    """Divide by the L2 norm, ``sqrt(sum(data**2) + eps)``.
 
     Parameters
     ----------
     data : NDArray or Symbol
         ``(batch, channels, ...)``.
     mode : {'instance', 'channel', 'spatial'}
-        The length of each sample, of the channels at each place, or of the places of each channel.
+        The norm of each sample, of the channels at each position, or of the positions of each channel.
 
     >>> mx.nd.L2Normalization(mx.nd.array([[3, 4], [0, 2]])).asnumpy().round(4).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 1.0]]
@@ -361,14 +361,14 @@ def _(ins, outs, *, mode, **params):
 
 @composite(num_outputs=2, visible_outputs=1, output_names=("output", "tmp_norm"))
 def LRN(F, data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0, nsize: Annotated[int, Range(1)]):
-    """Local response normalisation: ``data / (knorm + alpha / nsize * sum of squares of nearby channels) ** beta``.
+    """Local response normalization: ``data / (knorm + alpha / nsize * sum of squares of nearby channels) ** beta``.
 
     Parameters
     ----------
     data : NDArray or Symbol
         ``(batch, channels, ...)``.
     nsize : int
-        How many channels are near, the channel itself in their middle; those beyond the ends count as 0.
+        Number of neighbouring channels, with the channel itself in the middle; channels beyond the ends count as 0.
 
     >>> x = mx.nd.array([[[[1]], [[2]], [[4]]]])
     >>> mx.nd.LRN(x, nsize=3, alpha=3, beta=1, knorm=1).asnumpy().ravel().round(4).tolist()

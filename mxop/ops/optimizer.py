@@ -1,4 +1,4 @@
-"""Updates of optimizers: a step of the weights from their gradient, and of the states that the optimizer keeps.
+"""Optimizer updates: one step of the weights and of the optimizer's states.
 
 A call returns the new weights; ``out=weight`` puts them where the weights are.  States are changed in place.  A gradient is
 multiplied by `rescale_grad`, then cut to ``-clip_gradient ... clip_gradient`` (if that is not negative); the weights' share
@@ -40,11 +40,11 @@ def sgd_update(weight, grad, *, lr: float, wd: float = 0.0, rescale_grad: float 
     lr : float
         Learning rate.
     wd : float
-        The weights' share in the gradient: weight decay.
+        Weight decay: ``wd * weight`` is added to the gradient.
     rescale_grad : float
         Multiplies the gradient.
     clip_gradient : float
-        The gradient is cut to ``-clip_gradient ... clip_gradient`` then; a negative number leaves it as it is.
+        The rescaled gradient is clipped to ``-clip_gradient ... clip_gradient``; a negative number means no clipping.
 
     >>> w = mx.nd.array([1, 2])
     >>> mx.nd.sgd_update(w, mx.nd.array([10, -10]), lr=0.5, clip_gradient=1, out=w).asnumpy().tolist()
@@ -56,7 +56,7 @@ def sgd_update(weight, grad, *, lr: float, wd: float = 0.0, rescale_grad: float 
 @elementwise(aliases=("_sparse_sgd_mom_update",), writes={"mom": 1})
 def sgd_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
                    clip_gradient: float = -1.0, lazy_update: bool = True):  # fmt: skip
-    """Step of gradient descent with momentum: ``mom`` becomes ``momentum * mom - lr * (grad + wd * weight)`` and is added.
+    """Step of gradient descent with momentum: add ``mom``, which becomes ``momentum * mom - lr * (grad + wd * weight)``.
 
     Parameters as for ``sgd_update``.
 
@@ -79,7 +79,7 @@ def _nesterov(weight, grad, mom, lr, momentum, wd):
 @elementwise(writes={"mom": 1})
 def nag_mom_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
                    clip_gradient: float = -1.0):  # fmt: skip
-    """Step of Nesterov's accelerated gradient: as ``sgd_mom_update``, looking one step ahead.
+    """Step of Nesterov's accelerated gradient: ``sgd_mom_update`` with one step of lookahead.
 
     >>> w, mom = mx.nd.array([1]), mx.nd.array([1])
     >>> mx.nd.nag_mom_update(w, mx.nd.array([4]), mom, lr=0.25, momentum=0.5, out=w).item(), mom.item()
@@ -98,7 +98,7 @@ def nag_mom_in_place(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd:
 
 @elementwise
 def signsgd_update(weight, grad, *, lr: float, wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0):
-    """Step of the size `lr` against the gradient's sign: ``(1 - lr * wd) * weight - lr * sign(grad)``.
+    """Step of size `lr` against the sign of the gradient: ``(1 - lr * wd) * weight - lr * sign(grad)``.
 
     >>> mx.nd.signsgd_update(mx.nd.array([1, 2]), mx.nd.array([9, -9]), lr=0.5).asnumpy().tolist()
     [0.5, 2.5]
@@ -109,9 +109,9 @@ def signsgd_update(weight, grad, *, lr: float, wd: float = 0.0, rescale_grad: fl
 @elementwise(writes={"mom": 1})
 def signum_update(weight, grad, mom, *, lr: float, momentum: float = 0.0, wd: float = 0.0, rescale_grad: float = 1.0,
                   clip_gradient: float = -1.0, wd_lh: float = 0.0):  # fmt: skip
-    """Step of the size `lr` along the sign of ``mom``, a moving average of the negative gradient.
+    """Step of size `lr` along the sign of ``mom``, a moving average of the negative gradient.
 
-    `wd` is weight decay inside the average, `wd_lh` beside it.
+    `wd` is weight decay inside the average, `wd_lh` outside of it.
 
     >>> w, mom = mx.nd.array([1]), mx.nd.array([0])
     >>> mx.nd.signum_update(w, mx.nd.array([4]), mom, lr=0.25, momentum=0.5, out=w).item(), mom.item()
@@ -130,9 +130,9 @@ def _moments(grad, mean, var, beta1, beta2):
 @elementwise(aliases=("_sparse_adam_update",), writes={"mean": 1, "var": 2})
 def adam_update(weight, grad, mean, var, *, lr: float, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
                 wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0, lazy_update: bool = True):  # fmt: skip
-    """Step of Adam: ``weight - lr * mean / (sqrt(var) + epsilon)``, of moving averages of the gradient and its square.
+    """Step of Adam: ``weight - lr * mean / (sqrt(var) + epsilon)``, with moving averages of the gradient and its square.
 
-    The correction of the averages' bias is the caller's, who puts it into `lr`.
+    The bias correction of the averages is left to the caller, in `lr`.
 
     >>> w, mean, var = mx.nd.array([1]), mx.nd.array([0]), mx.nd.array([0])
     >>> mx.nd.adam_update(w, mx.nd.array([4]), mean, var, lr=1, beta1=0.5, beta2=0.75, out=w).item()
@@ -185,7 +185,7 @@ def ftml(weight, grad, d, v, z, *, lr: float, beta1: float, beta2: float, epsilo
 @composite(writes={"d": 1, "v": 2, "z": 3}, num_outputs=4, planned=False)
 def ftml_update(F, weight, grad, d, v, z, *, lr: float, beta1: float = 0.6, beta2: float = 0.999, epsilon: float = 1e-8,
                 t: int, wd: float = 0.0, rescale_grad: float = 1.0, clip_grad: float = -1.0):  # fmt: skip
-    """Step of FTML, follow the moving leader, the `t`-th one (from 1 on).
+    """Step of FTML (follow the moving leader); `t` counts steps from 1.
 
     >>> w, d, v, z = (mx.nd.array([x]) for x in (1, 0, 0, 0))
     >>> f"{mx.nd.ftml_update(w, mx.nd.array([4]), d, v, z, lr=0.5, t=1, out=w).item():.4f}"
@@ -199,7 +199,7 @@ def ftml_update(F, weight, grad, d, v, z, *, lr: float, beta1: float = 0.6, beta
 @elementwise(aliases=("_sparse_ftrl_update",), writes={"z": 1, "n": 2})
 def ftrl_update(weight, grad, z, n, *, lr: float, lamda1: float = 0.01, beta: float = 1.0, wd: float = 0.0,
                 rescale_grad: float = 1.0, clip_gradient: float = -1.0):  # fmt: skip
-    """Step of FTRL, follow the regularised leader: weights whose ``z`` is not beyond `lamda1` are 0.
+    """Step of FTRL (follow the regularized leader): weights with ``|z| <= lamda1`` are 0.
 
     >>> w, z, n = (mx.nd.array([x]) for x in (1, 0, 0))
     >>> f"{mx.nd.ftrl_update(w, mx.nd.array([4]), z, n, lr=2, lamda1=0.5, out=w).item():.4f}", z.item(), n.item()
@@ -214,9 +214,9 @@ def ftrl_update(weight, grad, z, n, *, lr: float, lamda1: float = 0.01, beta: fl
 @elementwise(writes={"n": 1})
 def rmsprop_update(weight, grad, n, *, lr: float, gamma1: float = 0.95, epsilon: float = 1e-8, wd: float = 0.0,
                    rescale_grad: float = 1.0, clip_gradient: float = -1.0, clip_weights: float = -1.0):  # fmt: skip
-    """Step of RMSProp: ``weight - lr * grad / sqrt(n + epsilon)``, of the moving average ``n`` of the gradient's square.
+    """Step of RMSProp: ``weight - lr * grad / sqrt(n + epsilon)``, with the moving average ``n`` of the squared gradient.
 
-    Weights are cut to ``-clip_weights ... clip_weights``, if that is not negative.
+    Weights are clipped to ``-clip_weights ... clip_weights``, unless that is negative.
 
     >>> w, n = mx.nd.array([1]), mx.nd.array([0])
     >>> mx.nd.rmsprop_update(w, mx.nd.array([4]), n, lr=0.5, gamma1=0.75, out=w).item(), n.item()
@@ -231,7 +231,7 @@ def rmsprop_update(weight, grad, n, *, lr: float, gamma1: float = 0.95, epsilon:
 def rmspropalex_update(weight, grad, n, g, delta, *, lr: float, gamma1: float = 0.95, gamma2: float = 0.9,
                        epsilon: float = 1e-8, wd: float = 0.0, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                        clip_weights: float = -1.0):  # fmt: skip
-    """Step of RMSProp as A. Graves gave it: the gradient's variance in the place of its square, and momentum.
+    """Step of RMSProp in A. Graves' version: with the variance of the gradient instead of its square, and momentum.
 
     >>> w, n, g, delta = (mx.nd.array([x]) for x in (1, 0, 0, 0))
     >>> f"{mx.nd.rmspropalex_update(w, mx.nd.array([4]), n, g, delta, lr=0.5, gamma1=0.5, out=w).item():.4f}"
@@ -280,7 +280,7 @@ def nadam_update(weight, grad, mean, var, *, lr: float, beta1: float, beta2: flo
 @elementwise(name="_sparse_adagrad_update", writes={"history": 1})
 def adagrad_update(weight, grad, history, *, lr: float, epsilon: float = 1e-7, wd: float = 0.0, rescale_grad: float = 1.0,
                    clip_gradient: float = -1.0):  # fmt: skip
-    """Step of AdaGrad: ``weight - lr * grad / sqrt(history + epsilon)``, of the sum ``history`` of the gradients' squares.
+    """Step of AdaGrad: ``weight - lr * grad / sqrt(history + epsilon)``, where ``history`` is the sum of squared gradients.
 
     >>> w, history = mx.nd.array([1]), mx.nd.array([0])
     >>> mx.nd.sparse.adagrad_update(w, mx.nd.array([4]), history, lr=0.5, out=w).item(), history.item()
@@ -306,7 +306,7 @@ def group_step(weight, grad, history, *, lr: float, epsilon: float):
 @composite(name="_contrib_group_adagrad_update", writes={"history": 1}, num_outputs=2, planned=False)
 def group_adagrad_update(F, weight, grad, history, *, lr: float, rescale_grad: float = 1.0, clip_gradient: float = -1.0,
                          epsilon: float = 1e-5):  # fmt: skip
-    """Step of AdaGrad with one learning rate a row: ``history``, ``(rows, 1)``, sums the means of squares over each row.
+    """Step of AdaGrad with one learning rate for each row: ``history``, ``(rows, 1)``, sums the mean squares of each row.
 
     >>> w, history = mx.nd.array([[1, 1]]), mx.nd.array([[0]])
     >>> mx.nd.contrib.group_adagrad_update(w, mx.nd.array([[1, 7]]), history, lr=0.5, out=w).asnumpy().round(3).tolist()
@@ -332,7 +332,7 @@ def lamb_direction(weight, grad, mean, var, *, beta1: float, beta2: float, epsil
 def lamb_update_phase1(F, weight, grad, mean, var, *, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-6, t: int,
                        bias_correction: bool = True, wd: float, rescale_grad: float = 1.0,
                        clip_gradient: float = -1.0):  # fmt: skip
-    """Direction of LAMB's `t`-th step (from 1 on): Adam's, and the weights' share `wd`.
+    """Direction of a step of LAMB: Adam's, plus weight decay; `t` counts steps from 1.
 
     >>> w, mean, var = mx.nd.array([1]), mx.nd.array([0]), mx.nd.array([0])
     >>> f"{mx.nd.lamb_update_phase1(w, mx.nd.array([4]), mean, var, t=1, wd=0.5).item():.4f}"
@@ -355,14 +355,14 @@ def lamb_step(weight, g, r1, r2, *, lr: float, lower_bound: float, upper_bound: 
 
 @composite(planned=False)
 def lamb_update_phase2(F, weight, g, r1, r2, *, lr: float, lower_bound: float = -1.0, upper_bound: float = -1.0):
-    """Step of LAMB along `g` (of ``lamb_update_phase1``), in proportion to the weights: ``weight - lr * r1 / r2 * g``.
+    """Step of LAMB along `g` (of ``lamb_update_phase1``), scaled by the norm of the weights: ``weight - lr * r1 / r2 * g``.
 
     Parameters
     ----------
     r1, r2 : NDArray or Symbol
-        One number each: the norms of `weight` and `g`.  Where one is 0, their ratio counts as 1.
+        One number each: the norms of `weight` and `g`.  If one is 0, their ratio is taken as 1.
     lower_bound, upper_bound : float
-        Limits of `r1`; negative ones are none.
+        Limits of `r1`; a negative one means no limit.
 
     >>> w, g = mx.nd.array([3, 4]), mx.nd.array([0, 2])
     >>> mx.nd.lamb_update_phase2(w, g, w.norm(), g.norm(), lr=0.5, out=w).asnumpy().tolist()
@@ -373,7 +373,7 @@ def lamb_update_phase2(F, weight, g, r1, r2, *, lr: float, lower_bound: float = 
 
 @elementwise
 def multi_lars(lrs, weights_sum_sq, grads_sum_sq, wds, *, eta: float, eps: float, rescale_grad: float = 1.0):
-    """Learning rates of LARS, one a layer: in proportion to the norm of its weights over that of its gradient.
+    """Learning rates of LARS, one for each layer: proportional to the norm of its weights divided by that of its gradient.
 
     Parameters
     ----------

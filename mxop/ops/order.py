@@ -1,4 +1,4 @@
-"""Sorting: one kernel puts elements in order, another finds the order; the rest takes or marks what that names."""
+"""Sorting: sort, argsort, topk."""
 
 from typing import Literal
 
@@ -130,7 +130,7 @@ def _flat(F, data, axis):
 def _index_type(name, dtype):
     if dtype not in _INDEX_TYPES:
         names = ", ".join(dtypes.NAMES[t] for t in _INDEX_TYPES)
-        raise OpTypeError(f"operator {name}: dtype={dtypes.NAMES[dtype]} is no type for indices; expected one of {names}")
+        raise OpTypeError(f"operator {name}: dtype={dtypes.NAMES[dtype]} is not a type for indices; expected one of {names}")
     return dtype
 
 
@@ -146,7 +146,7 @@ def _topk_names(*, ret_typ, **params):
 )
 def topk(F, data, *, axis: int | None = -1, k: int = 1, ret_typ: Literal["both", "indices", "mask", "value"] = "indices",
          is_ascend: bool = False, dtype: DType = dtypes.FLOAT32):  # fmt: skip
-    """Find the `k` largest elements along an axis, in their order.
+    """Find the `k` largest elements along an axis, sorted.
 
     Equal elements keep their order, and NaN counts as the largest number.  The gradient goes to the elements whose
     values are returned; that of indices and masks is zero.
@@ -156,14 +156,14 @@ def topk(F, data, *, axis: int | None = -1, k: int = 1, ret_typ: Literal["both",
     axis : int or None
         None: among all elements.
     k : int
-        How many; all, when it is below 1.
+        Number of elements; all if below 1.
     ret_typ : str
-        What to return: ``indices``, ``value``, ``both`` (values, then indices), or a ``mask`` of the data's shape with
+        The result: ``indices``, ``value``, ``both`` (values, then indices), or a ``mask`` of the data's shape with
         ones at the elements.
     is_ascend : bool
         Find the smallest instead.
     dtype : str or type
-        Of indices.  float32 counts to 2**24 only, so ask for ``int64`` on longer axes.
+        Of indices.  float32 is exact up to 2**24 only: use ``int64`` for longer axes.
 
     >>> x = mx.nd.array([[0.3, 0.2, 0.4], [0.1, 0.3, 0.2]])
     >>> mx.nd.topk(x, k=2).asnumpy().tolist()
@@ -201,14 +201,14 @@ def sort(F, data, *, axis: int | None = -1, is_ascend: bool = True):
 
 @composite(aliases=("_npi_argsort",))
 def argsort(F, data, *, axis: int | None = -1, is_ascend: bool = True, dtype: DType = dtypes.FLOAT32):
-    """Find the order of the elements along an axis; equal ones keep their order, and NaN counts as the largest number.
+    """Indices that sort the elements along an axis; equal ones keep their order, and NaN counts as the largest number.
 
     Parameters
     ----------
     axis : int or None
         None: of all elements, as a vector.
     dtype : str or type
-        Of the indices.  float32 counts to 2**24 only, so ask for ``int64`` on longer axes.
+        Of the indices.  float32 is exact up to 2**24 only: use ``int64`` for longer axes.
 
     >>> mx.nd.argsort(mx.nd.array([3, 1, 2])).asnumpy().tolist()
     [1.0, 2.0, 0.0]

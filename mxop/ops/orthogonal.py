@@ -1,4 +1,4 @@
-"""Orthogonal factors of matrices, or of stacks of them, and eigenvectors.
+"""Orthogonal factorizations and eigenvectors, batched.
 
 Gradient rules are those of M. Seeger et al., "Auto-differentiating linear algebra" (2017).
 """
@@ -12,7 +12,7 @@ from .linalg import both_halves, eye_like, lapack_types, lower_part, product, re
 
 @kernel(name="_linalg_gelqf", aliases=("linalg_gelqf",), num_outputs=2)
 def gelqf(A):
-    """Factors of ``A = L @ Q``: `Q`, whose rows are orthonormal, and the lower triangular `L`, in this order.
+    """LQ factorization ``A = L @ Q``: `Q` with orthonormal rows, and the lower triangular `L`, in this order.
 
     Parameters
     ----------
@@ -62,13 +62,13 @@ def _(F, heads, inputs, outputs):
 def syevd(A):
     """Eigenvectors, as rows, and eigenvalues in ascending order: ``A = U.T @ diag(L) @ U``.
 
-    The largest element of each eigenvector is positive.  Eigenvectors of equal eigenvalues have no gradient: what depends on
-    them has an infinite one or NaN.  The gradient of the eigenvalues alone is finite.
+    The largest element of each eigenvector is positive.  Eigenvectors of equal eigenvalues have no gradient: it
+    is infinite or NaN there.  The gradient of the eigenvalues alone is finite.
 
     Parameters
     ----------
     A : NDArray or Symbol
-        Symmetric matrices; what is not symmetric is made so, ``(A + A.T) / 2``.
+        Symmetric matrices; the symmetric part ``(A + A.T) / 2`` is used.
 
     >>> u, l = mx.nd.linalg.syevd(mx.nd.array([[0, 1], [1, 0]]))
     >>> l.asnumpy().round(4).tolist()

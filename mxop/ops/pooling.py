@@ -1,4 +1,4 @@
-"""Pooling: windows of images, or bins of them, reduced to one element each."""
+"""Pooling: windows or bins of images, reduced to one element each."""
 
 from typing import Literal
 
@@ -24,19 +24,19 @@ def Pooling(
     data : NDArray or Symbol
         ``(batch, channels, ...)``, or as `layout` says.
     kernel : tuple of int
-        Size of a window; need not be given with `global_pool`.
+        Size of the window; optional with `global_pool`.
     pool_type : {'max', 'avg', 'sum', 'lp'}
-        ``max`` is NaN if there is one in the window; of equal elements the first gets the gradient.
+        ``max`` is NaN if the window holds one; of equal elements the first gets the gradient.
     global_pool : bool
-        Whether the window is the whole image; `stride` and `pad` then count for nothing.
+        Whether the window is the whole image; `stride` and `pad` are then ignored.
     pooling_convention : {'valid', 'full', 'same'}
         Which windows there are: those inside the padded image; also a last one that reaches beyond it; one for each `stride`
         elements, from the first on, without padding.
     stride, pad : tuple of int, optional
-        1 and 0 by default; what is longer than the kernel is cut.  Padding is never the largest element; a window without
-        any other has ``-inf``.
+        1 and 0 by default; numbers beyond those of `kernel` are ignored.  Padding never counts as the largest element; a
+        window of padding only gives ``-inf``.
     p_value : {1, 2, 3}
-        Of ``lp``: the root of the sum of powers, without magnitudes.
+        For ``lp``: the exponent; powers are of the values, not of their magnitudes.
     count_include_pad : bool, optional
         Whether ``avg`` divides by the number of elements with padding (the default) or without.
     layout : {'NCW', 'NCHW', 'NCDHW', 'NWC', 'NHWC', 'NDHWC'}, optional
@@ -188,7 +188,7 @@ def Pooling_v1(
     F, data, *, kernel: Shape = (), pool_type: Literal["avg", "max", "sum"] = "max", global_pool: bool = False,
     pooling_convention: Literal["full", "valid"] = "valid", stride: Shape = (), pad: Shape = (),
 ):  # fmt: skip
-    """Pooling as it was before MXNet 1.0, for old files.
+    """Pooling of MXNet before 1.0, for old files.
 
     Unlike ``Pooling``, ``max`` counts padding as zeros and gives the gradient to all equal elements, and ``avg`` always divides
     by the size of the kernel.
@@ -221,7 +221,7 @@ def _(ins, outs, *, kernel, global_pool, pooling_convention, stride, pad, **para
 # ---- bins -----------------------------------------------------------------------------------------------------------
 @composite(name="_contrib_AdaptiveAvgPooling2D")
 def AdaptiveAvgPooling2D(F, data, *, output_size: Shape = ()):
-    """Average images over a grid of bins, which cover them and may overlap by an element.
+    """Average images over a grid of bins that cover them; neighbouring bins may overlap by one element.
 
     Parameters
     ----------

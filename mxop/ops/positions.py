@@ -1,4 +1,4 @@
-"""Positions of elements as numbers, and rows at positions."""
+"""Conversions of indices, and rows at given indices."""
 
 from ..opdef import Shape, composite, infer, kernel
 from ..support import dtypes
@@ -16,12 +16,12 @@ def _sizes(name, shape):
 
 @kernel(name="_ravel_multi_index", aliases=("ravel_multi_index",))
 def ravel_multi_index(data, *, shape: Shape = ()):
-    """Number the elements of an array that coordinates name, row by row.
+    """Convert coordinates to flat indices, in row-major order.
 
     Parameters
     ----------
     data : NDArray or Symbol
-        ``(m, n)``: one column of coordinates for each element; they are not compared with the sizes.
+        ``(m, n)``: one column of coordinates for each element; they are not checked against the sizes.
     shape : tuple of int
         The `m` sizes of the array; the first one does not matter, and may be -1.
 
@@ -32,19 +32,19 @@ def ravel_multi_index(data, *, shape: Shape = ()):
 
 @kernel(name="_unravel_index", aliases=("unravel_index",))
 def unravel_index(data, *, shape: Shape = ()):
-    """Coordinates of the elements of an array that are numbered row by row.
+    """Convert flat indices to coordinates, in row-major order.
 
     Parameters
     ----------
     data : NDArray or Symbol
-        Numbers, of any shape.
+        Flat indices, of any shape.
     shape : tuple of int
         The sizes of the array; the first one does not matter, and may be -1.
 
     Returns
     -------
     NDArray or Symbol
-        ``(m, ...)``: one column of coordinates for each number.
+        ``(m, ...)``: one column of coordinates for each index.
 
     >>> mx.nd.unravel_index(mx.nd.array([22, 41, 37]), shape=(7, 6)).asnumpy().tolist()
     [[3.0, 6.0, 6.0], [4.0, 5.0, 1.0]]
@@ -133,8 +133,8 @@ def index_copy(old_tensor, index_vector, new_tensor):
     Parameters
     ----------
     index_vector : NDArray or Symbol
-        For each row of `new_tensor`, which row it replaces; of equal ones the last stays, and gradients take them for
-        different.
+        For each row of `new_tensor`, which row it replaces; of equal ones the last wins, and gradients treat them
+        as different.
 
     >>> old, new = mx.nd.zeros((3, 2)), mx.nd.array([[1, 2], [3, 4]])
     >>> mx.nd.contrib.index_copy(old, mx.nd.array([2, 0]), new).asnumpy().tolist()
@@ -191,7 +191,7 @@ def khatri_rao(F, *args, num_args: int = 0):
     *args : NDArray or Symbol
         Matrices with equal numbers of columns.
     num_args : int
-        Their number, which a call need not give.
+        Number of matrices; optional in calls.
 
     >>> a, b = mx.nd.array([[1, -1], [2, -3]]), mx.nd.array([[1, 4], [2, 5]])
     >>> mx.nd.khatri_rao(a, b).asnumpy().tolist()

@@ -1,4 +1,4 @@
-"""Numbers in eight bits: real numbers as levels of a range and back, and the range that loses least.
+"""Quantization: conversion between floating point and int8, and calibration of the range.
 
 A level is a number times how many levels the largest one takes; which halves are rounded to even, as processors do.  The
 gradient is zero.
@@ -89,19 +89,19 @@ def _shaped(op):
 # ---- to eight bits ---------------------------------------------------------------------------------------------------
 @composite(name="_contrib_quantize", num_outputs=3)
 def quantize(F, data, min_range, max_range, *, out_type: Literal["int8", "uint8"] = "uint8"):
-    """Turn real numbers into levels of eight bits; the larger of the limits has 127 of them, or 255.
+    """Convert float32 to int8 or uint8 levels; the larger limit is level 127, or 255.
 
     Parameters
     ----------
     data : NDArray or Symbol
         Of float32.
     min_range, max_range : NDArray or Symbol
-        The limits, one number each.  What is beyond them gets the last level, negative numbers without sign 0.
+        The limits, one number each.  Values beyond them are clipped; for uint8, negative values become 0.
 
     Returns
     -------
     levels, limits : tuple of NDArray or Symbol
-        The levels, and the least and the largest number that they stand for.
+        The levels, and the smallest and the largest value that they represent.
 
     >>> x = mx.nd.array([-1, 0.5, 2])
     >>> levels, low, high = mx.nd.contrib.quantize(x, mx.nd.array([-2]), mx.nd.array([1]), out_type="int8")
@@ -132,16 +132,16 @@ def _both_or_none(op, low, high):
 @composite(name="_contrib_quantize_v2", num_outputs=3)
 def quantize_v2(F, data, *, out_type: Literal["auto", "int8", "uint8"] = "int8", min_calib_range: float | None = None,
                 max_calib_range: float | None = None):  # fmt: skip
-    """Turn real numbers into levels of eight bits, between given limits or those of the data.
+    """Convert float32 to int8 or uint8 levels, with given limits or those of the data.
 
-    The larger of the limits has 127.5 or 255.5 levels, so that it is rounded to the last one.
+    The larger limit corresponds to 127.5 or 255.5 levels, so that it rounds to the last one.
 
     Parameters
     ----------
     data : NDArray or Symbol
         Of float32; levels of int8 and uint8 are copied.
     out_type : {'int8', 'uint8', 'auto'}
-        ``auto`` takes uint8 where `min_calib_range` says that no number is negative.
+        ``auto`` chooses uint8 if `min_calib_range` excludes negative values.
     min_calib_range, max_calib_range : float, optional
         The limits, both or none.
 
@@ -171,14 +171,14 @@ _typed(quantize_v2, (dtypes.FLOAT32, dtypes.INT8, dtypes.UINT8), lambda data, *,
 @composite(name="_contrib_requantize", num_outputs=3)
 def requantize(F, data, min_range, max_range, *, out_type: Literal["auto", "int8", "uint8"] = "int8",
                min_calib_range: float | None = None, max_calib_range: float | None = None):  # fmt: skip
-    """Turn levels of 32 bits into levels of eight, between given limits or those of the data.
+    """Convert int32 levels to int8 or uint8, with given limits or those of the data.
 
     Parameters
     ----------
     data : NDArray or Symbol
         Of int32.
     min_range, max_range : NDArray or Symbol
-        The limits of 32 bits, one number each.
+        The limits of int32, one number each.
     out_type : {'int8', 'uint8', 'auto'}
         As of ``quantize_v2``.
     min_calib_range, max_calib_range : float, optional
@@ -212,12 +212,12 @@ _typed(requantize, (dtypes.INT32,), lambda data, *, out_type, min_calib_range, *
 
 @composite(name="_contrib_quantize_asym", num_outputs=3, output_names=("output", "scale", "shift"))
 def quantize_asym(F, data, *, min_calib_range: float | None = None, max_calib_range: float | None = None):
-    """Turn real numbers into 256 levels between two limits, of which zero need not be in the middle.
+    """Convert float32 to 256 levels between two limits (asymmetric quantization).
 
     Parameters
     ----------
     data : NDArray or Symbol
-        Of float32; levels of int8 and uint8 are taken for what they are.
+        Of float32; int8 and uint8 data are used as levels.
     min_calib_range, max_calib_range : float, optional
         The limits, both or none; by default those of the data.
 
@@ -268,14 +268,14 @@ _typed(quantize_asym, (dtypes.FLOAT32, dtypes.INT8, dtypes.UINT8), lambda data, 
 # ---- and back --------------------------------------------------------------------------------------------------------
 @composite(name="_contrib_dequantize")
 def dequantize(F, data, min_range, max_range, *, out_type: Literal["float32"] = "float32"):
-    """Turn levels of eight bits into the real numbers that they stand for.
+    """Convert int8 or uint8 levels to float32.
 
     Parameters
     ----------
     data : NDArray or Symbol
         Of int8 or uint8.
     min_range, max_range : NDArray or Symbol
-        The limits, one number each; the larger has 127.5 or 255.5 levels.
+        The limits, one number each; the larger one corresponds to 127.5 or 255.5 levels.
 
     >>> x = mx.nd.array([-127, 51], dtype="int8")
     >>> mx.nd.contrib.dequantize(x, mx.nd.array([-255]), mx.nd.array([1])).asnumpy().tolist()
@@ -292,16 +292,16 @@ _typed(dequantize, (dtypes.INT8, dtypes.UINT8), lambda data, **params: dtypes.FL
 # ---- the range that loses least ----------------------------------------------------------------------------------------
 @kernel(name="_contrib_calibrate_entropy", num_outputs=2, output_names=("threshold", "divergence"))
 def calibrate_entropy(hist, hist_edges, *, num_quantized_bins: int = 255):
-    """Find the limit of levels that loses the least information (Kullback and Leibler's) of a distribution.
+    """Find the range for quantization with the least Kullback-Leibler divergence from a distribution.
 
     Parameters
     ----------
     hist : NDArray or Symbol
-        How many numbers are in each of an odd number of bins, in whose middle is zero.
+        Counts of an odd number of bins, centred on zero.
     hist_edges : NDArray or Symbol
-        Their edges, one more.
+        Edges of the bins, one more.
     num_quantized_bins : int
-        How many levels there will be.
+        Number of levels.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Layers of numbers in eight bits, whose results have 32."""
+"""Layers of int8 data with int32 results."""
 
 from ..opdef import composite, infer, kernel
 from ..support import dtypes
@@ -77,7 +77,7 @@ def quantized_fully_connected(
     F, data, weight, bias, min_data, max_data, min_weight, max_weight, min_bias, max_bias,
     *, num_hidden: Count, no_bias: bool = False, flatten: bool = True,
 ):  # fmt: skip
-    """Apply a linear layer to levels of eight bits, ``data @ weight.T + bias``; the result has levels of 32.
+    """Apply a linear layer to int8 levels, ``data @ weight.T + bias``; the result has int32 levels.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def quantized_fully_connected(
     bias : NDArray or Symbol
         ``(num_hidden,)``, of int8; not taken with `no_bias`.
     min_data, max_data, min_weight, max_weight, min_bias, max_bias : NDArray or Symbol
-        The limits that levels stand for, one number of float32 each.
+        The limits of the levels, one float32 number each.
     num_hidden : int
         Number of outputs.
     flatten : bool
@@ -97,7 +97,7 @@ def quantized_fully_connected(
     Returns
     -------
     output, min_output, max_output : tuple of NDArray or Symbol
-        Levels of int32, and what the least and the largest int32 stand for.  Sums beyond these wrap around.
+        int32 levels, and the values of the smallest and the largest int32.  Sums beyond these wrap around.
 
     >>> one = mx.nd.array([1])
     >>> x, w = mx.nd.array([[100, -20]], dtype="int8"), mx.nd.array([[3, 4], [5, 6]], dtype="int8")

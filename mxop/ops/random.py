@@ -266,7 +266,7 @@ def random_poisson(F, *, lam: float = 1.0, shape: Shape = (), ctx: str = "", dty
 
 @composite(name="_random_negative_binomial", aliases=("random_negative_binomial",), random=True)
 def random_negative_binomial(F, *, k: int = 1, p: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None):
-    """Draw how many trials fail before `k` succeed, each with probability `p`; above 1 that counts as 1.
+    """Draw the number of failures before `k` successes, each with probability `p`; above 1 that counts as 1.
 
     >>> mx.random.seed(7)
     >>> 2.9 < mx.nd.random.negative_binomial(3, 0.5, shape=(10000,)).mean().item() < 3.1
@@ -283,7 +283,7 @@ def random_generalized_negative_binomial(
 ):
     """Draw numbers of a negative binomial distribution of mean `mu` and dispersion `alpha`.
 
-    Their variance is ``mu + alpha * mu**2``; without dispersion it is Poisson's distribution.
+    Their variance is ``mu + alpha * mu**2``; without dispersion it is the Poisson distribution.
 
     >>> mx.random.seed(7)
     >>> 2.8 < mx.nd.random.generalized_negative_binomial(3, 0.5, shape=(10000,)).mean().item() < 3.2
@@ -390,16 +390,16 @@ def random_generalized_negative_binomial_like(F, data, *, mu: float = 1.0, alpha
 )  # fmt: skip
 def dropout(F, data, *, p: Annotated[float, Range(0, 1)] = 0.5, mode: Literal["training", "always"] = "training",
             axes: Shape = (), cudnn_off: bool | None = False, is_train):  # fmt: skip
-    """While training, set each element to zero with probability `p`, and divide the others by ``1 - p``.
+    """In training, set each element to zero with probability `p`, and divide the others by ``1 - p``.
 
-    So all are NaN with ``p=1``, as in MXNet.  Backward draws the same numbers again: no mask is kept.
+    With ``p=1`` all are NaN, as in MXNet.  Backward draws the same numbers again: no mask is kept.
 
     Parameters
     ----------
     mode : {'training', 'always'}
         ``always`` drops in inference, too.
     axes : tuple of int
-        Along these, elements are dropped together.
+        Axes along which elements are dropped together.
 
     >>> x = mx.nd.ones((2, 3))
     >>> mx.nd.Dropout(x).asnumpy().tolist()

@@ -49,7 +49,7 @@ def sum_(data):
 
 @reduction("add", aliases=("_sparse_mean",), final=lambda value, count: value / count)
 def mean(data):
-    """Arithmetic mean along axes; that of integers is an integer, rounded towards zero.  Parameters as for ``sum``.
+    """Arithmetic mean along axes; for integers it is truncated to an integer.  Parameters as for ``sum``.
 
     >>> mx.nd.mean(mx.nd.array([[1, 2], [3, 5]]), axis=0).asnumpy().tolist()
     [2.0, 3.5]
@@ -104,7 +104,7 @@ def norm(data, *, ord: Literal[1, 2] = 2, out_dtype: DType | None = None):
 
     Notes
     -----
-    Squares of large and small elements do not leave the range of their type.  The gradient at 0 is 0, where MXNet 1.x
+    Squares of large and small elements do not overflow or underflow.  The gradient at 0 is 0, where MXNet 1.x
     gives NaN.
 
     >>> mx.nd.norm(mx.nd.array([[3, 4], [0, -2]]), axis=1).asnumpy().tolist()
@@ -227,7 +227,7 @@ def _(F, heads, inputs, outputs, **params):
 # ---- extrema --------------------------------------------------------------------------------------------------------
 @reduction("max", name="max", aliases=("max_axis",))
 def max_(data):
-    """Largest element along axes; NaN if there is one, an error where there is none.  Parameters as for ``sum``.
+    """Largest element along axes; NaN if one is NaN, an error for empty data.  Parameters as for ``sum``.
 
     Every element equal to the largest gets the full gradient.
 
@@ -245,7 +245,7 @@ def highest(data):
 
 @reduction("min", name="min", aliases=("min_axis",))
 def min_(data):
-    """Smallest element along axes; NaN if there is one, an error where there is none.  Parameters as for ``sum``.
+    """Smallest element along axes; NaN if one is NaN, an error for empty data.  Parameters as for ``sum``.
 
     Every element equal to the smallest gets the full gradient.
 
@@ -258,9 +258,9 @@ def min_(data):
 # ---- truths ---------------------------------------------------------------------------------------------------------
 @reduction("mul", name="all")
 def all_(data):
-    """1 where no element along axes is 0, otherwise 0, in the type of the data; 1 of nothing.  Parameters as for ``sum``.
+    """1 where no element along axes is 0, otherwise 0, in the type of the data; 1 for empty data.
 
-    The gradient is zero.  As an index, the result is a mask, as that of a comparison.
+    Parameters as for ``sum``.  The gradient is zero.  The result is a mask, as that of a comparison.
 
     >>> mx.nd.all(mx.nd.array([[1, 2], [0, 3]]), axis=1).asnumpy().tolist()
     [1.0, 0.0]
@@ -270,9 +270,9 @@ def all_(data):
 
 @reduction("mul", name="any", final=lambda value, count: value == 0)
 def any_(data):
-    """1 where an element along axes is not 0, otherwise 0, in the type of the data; 0 of nothing.  Parameters as for ``sum``.
+    """1 where an element along axes is not 0, otherwise 0, in the type of the data; 0 for empty data.
 
-    The gradient is zero.  As an index, the result is a mask, as that of a comparison.
+    Parameters as for ``sum``.  The gradient is zero.  The result is a mask, as that of a comparison.
 
     >>> mx.nd.any(mx.nd.array([[1, 0], [0, 0]]), axis=1).asnumpy().tolist()
     [1.0, 0.0]

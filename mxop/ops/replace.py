@@ -1,4 +1,4 @@
-"""Copies of arrays in which some elements are others: what assignments to parts of arrays are in files of MXNet."""
+"""Copies of arrays with some elements replaced: assignments to parts of arrays in files of MXNet."""
 
 from ..opdef import Shape, composite, infer
 from ..support.errors import OpValueError
@@ -38,7 +38,7 @@ def _rows(op, matrix, *vectors):
 
 @composite
 def fill_element_0index(F, lhs, mhs, rhs):
-    """Copy of a matrix in which one element of each row is another.
+    """Copy of a matrix with one element of each row replaced.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def fill_element_0index(F, lhs, mhs, rhs):
     mhs : NDArray or Symbol
         ``(rows,)``: the new elements.
     rhs : NDArray or Symbol
-        ``(rows,)``: their columns; one that there is not changes nothing.
+        ``(rows,)``: their columns; an invalid one changes nothing.
 
     >>> x = mx.nd.fill_element_0index(mx.nd.zeros((2, 2)), mx.nd.array([3, 4]), mx.nd.array([1, 0]))
     >>> x.asnumpy().tolist()

@@ -1,4 +1,4 @@
-"""Images made larger and smaller."""
+"""Resizing of images."""
 
 from typing import Annotated, Literal
 
@@ -54,7 +54,7 @@ def UpSampling(
     F, *data, scale: Annotated[int, Range(1)], num_filter: int = 0, sample_type: Literal["bilinear", "nearest"],
     multi_input_mode: Literal["concat", "sum"] = "concat", num_args: int = 1, workspace: int = 512,
 ):  # fmt: skip
-    """Make images larger, by repeating pixels or by a transposed convolution.
+    """Upsample images, by repeating pixels or by a transposed convolution.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def UpSampling(
     num_filter : int
         Channels of the data, for ``bilinear``.
     multi_input_mode : {'concat', 'sum'}
-        What becomes of several images: they are joined along the channels, or added.
+        Several images are concatenated along the channels, or added.
 
     >>> mx.nd.UpSampling(mx.nd.array([[[[1, 2]]]]), scale=2, sample_type='nearest').asnumpy().tolist()
     [[[[1.0, 1.0, 2.0, 2.0], [1.0, 1.0, 2.0, 2.0]]]]
@@ -260,7 +260,7 @@ def BilinearResize2D(
     data : NDArray or Symbol
         ``(batch, channels, height, width)``.
     like : NDArray or Symbol
-        Only with ``mode='like'``: the images of the result are as large as these.
+        Only with ``mode='like'``: images with the size of the result.
     height, width : int
         Of the result, for ``mode='size'`` without scales.
     scale_height, scale_width : float, optional
@@ -269,7 +269,7 @@ def BilinearResize2D(
         ``size``; ``like``; ``odd_scale`` scales, and keeps odd sizes odd; ``to_even_down``, ``to_even_up``, ``to_odd_down``,
         ``to_odd_up`` change a size by one at most.
     align_corners : bool
-        Whether the corners of the result are those of the data; otherwise pixels are squares of equal size.
+        Whether corner pixels of the result are those of the data; otherwise pixels are areas of equal size.
 
     >>> mx.nd.contrib.BilinearResize2D(mx.nd.array([[[[1, 4]]]]), height=1, width=4).asnumpy().tolist()
     [[[[1.0, 2.0, 3.0, 4.0]]]]

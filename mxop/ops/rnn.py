@@ -1,4 +1,4 @@
-"""Recurrent layers: the operator ``RNN``, a composition over loops.
+"""Recurrent layers: the operator ``RNN`` (LSTM, GRU, plain), a composition over loops.
 
 In each layer one product serves all steps' inputs; a loop over the steps does the recurrent product and the cell.
 """
@@ -133,21 +133,21 @@ def RNN(F, data, parameters, state, state_cell=None, sequence_length=None, *, st
     data : NDArray or Symbol
         ``(steps, batch, inputs)``.
     parameters : NDArray or Symbol
-        One vector: ``W``, ``R`` and the projection of each layer and direction, then ``b`` and ``d`` of each. Gates lie one
-        after the other, ``i, f, g, o`` or ``r, z, n``.
+        One vector: ``W``, ``R`` and the projection of each layer and direction, then ``b`` and ``d`` of each. Gates are in
+        the order ``i, f, g, o`` or ``r, z, n``.
     state : NDArray or Symbol
         First states, ``(layers * directions, batch, size)``, where size is `projection_size` if that is given.
     state_cell : NDArray or Symbol
         Only of an LSTM: first ``c``, ``(layers * directions, batch, state_size)``.
     sequence_length : NDArray or Symbol
-        Only with `use_sequence_length`: the number of steps of each sequence, ``(batch,)``.  Outputs beyond are 0, the last
-        state is that after the last step inside, and backward a sequence begins with its own last step.
+        Only with `use_sequence_length`: the number of steps of each sequence, ``(batch,)``.  Outputs beyond are 0, the
+        last state is that after the last valid step, and the backward direction begins at that step.
     bidirectional : bool
         Run each layer in both directions, and join their outputs.
     p : float
         Dropout between layers while training.
     state_outputs : bool
-        Return the last states, too.
+        Also return the last states.
     projection_size : int, optional
         Only of an LSTM: multiply ``h`` by a matrix, to vectors of this size.
     lstm_state_clip_min, lstm_state_clip_max : float, optional

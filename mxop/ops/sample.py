@@ -1,4 +1,4 @@
-"""Random numbers whose distribution follows from arrays: a parameter for each, choices, orders.
+"""Sampling from distributions whose parameters are arrays, random choices, shuffling.
 
 As in :mod:`.random`, a public operator draws a key, and the rest are formulas of it.  A parameter no distribution has gives
 NaN: a value cannot be refused where a graph runs, and in MXNet some never come to an end.
@@ -118,7 +118,7 @@ def sample_uniform(low, high):
     low, high : NDArray or Symbol
         Of one shape; each interval includes `low`, and not `high`.
     shape : tuple of int
-        Is appended to the shape of the parameters; by default one number is drawn for each.
+        Appended to the shape of the parameters; by default one number is drawn for each.
     dtype : {'float16', 'float32', 'float64'}
         Of the result; float32 by default, whatever the parameters are.
 
@@ -168,7 +168,7 @@ def sample_poisson(lam):
 
 @_sampler
 def sample_negative_binomial(k, p):
-    """Draw how many trials of probability `p` fail before `k` succeed, `shape` times for each.
+    """Draw the number of failures before `k` successes of probability `p`, `shape` times for each.
 
     `k` need not be whole, `p` above 1 counts as 1, and NaN is drawn for negative ones.
 
@@ -253,18 +253,18 @@ _CHOICES = dtypes.UINT8, dtypes.INT32, dtypes.FLOAT16, dtypes.FLOAT32, dtypes.FL
     num_outputs=lambda *, get_prob, **params: 1 + get_prob,
 )
 def sample_multinomial(F, data, *, shape: Shape = (), get_prob: bool = False, dtype: DType = dtypes.INT32):
-    """Choose positions along the last axis of `data`, where the probabilities stand.
+    """Draw indices along the last axis of `data`, which holds their probabilities.
 
-    Probabilities that add up to less than 1 leave the rest to the last position.
+    If probabilities sum to less than 1, the last index gets the rest.
 
     Parameters
     ----------
     data : NDArray or Symbol
         A row of probabilities, or an array of rows.
     shape : tuple of int
-        How many choices are made of each row; it takes the place of the last axis.  By default one.
+        Number of draws for each row; it replaces the last axis.  One by default.
     get_prob : bool
-        Return the logarithm of the probability of each choice, too, whose gradient goes to `data`: a policy is learnt so.
+        Also return the log-probability of each draw, with a gradient for `data`, as for policy gradients.
     dtype : {'float16', 'float32', 'float64', 'int32', 'uint8'}
         Of the positions.
 
@@ -334,9 +334,9 @@ def _(xp, inputs, outputs):
 
 @composite(name="_shuffle", aliases=("_npi_shuffle", "shuffle"), random=True)
 def shuffle(F, data):
-    """Put what lies along the first axis into a random order, all orders equally likely; the rest stays together.
+    """Shuffle along the first axis; all orders are equally likely.
 
-    The gradient goes back to where the elements came from.
+    The gradient is shuffled back.
 
     >>> x = mx.nd.shuffle(mx.nd.array([[0, 0], [1, 1], [2, 2]]))
     >>> x.shape, sorted(x[:, 0].asnumpy().tolist()), bool((x[:, 0] == x[:, 1]).min())

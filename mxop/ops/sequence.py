@@ -1,4 +1,4 @@
-"""Sequences of different lengths in one array: mask what lies beyond their ends, take their last elements, reverse them."""
+"""Sequences of different lengths in one array: mask the rest, take the last elements, reverse."""
 
 from ..opdef import F, Scalar, composite, elementwise, infer, kernel
 from ..support import dtypes
@@ -40,7 +40,7 @@ def keep_or(data, kept, *, value: Scalar):
 
 @composite(aliases=("_npx_sequence_mask",), active_inputs=_inputs)
 def SequenceMask(F, data, sequence_length=None, *, use_sequence_length: bool = False, value: Scalar = 0.0, axis: int = 0):
-    """Replace what lies beyond the end of each sequence.
+    """Replace the elements beyond the end of each sequence.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ def SequenceMask(F, data, sequence_length=None, *, use_sequence_length: bool = F
     use_sequence_length : bool
         Without it the data are copied.
     value : float
-        What to put there.
+        The replacement.
     axis : int
-        That of the sequences, 0 or 1.
+        Axis of the sequences, 0 or 1.
 
     >>> x = mx.nd.array([[1, 2], [3, 4], [5, 6]])
     >>> mx.nd.SequenceMask(x, mx.nd.array([1, 2]), use_sequence_length=True, value=-1).asnumpy().tolist()
@@ -140,12 +140,12 @@ def SequenceLast(F, data, sequence_length=None, *, use_sequence_length: bool = F
     data : NDArray or Symbol
         Of at least two dimensions, the first two of which are those of the sequences and of the batch.
     sequence_length : NDArray or Symbol
-        Only with `use_sequence_length`: one length for each sequence, of any type.  One below 1 counts as 1, one beyond
-        the data as their length.
+        Only with `use_sequence_length`: one length for each sequence, of any type.  Lengths below 1 count as 1,
+        lengths beyond the data as theirs.
     use_sequence_length : bool
         Without it all sequences are as long as the data.
     axis : int
-        That of the sequences, 0 or 1.
+        Axis of the sequences, 0 or 1.
 
     >>> x = mx.nd.array([[1, 2], [3, 4], [5, 6]])
     >>> mx.nd.SequenceLast(x).asnumpy().tolist()
@@ -160,7 +160,7 @@ def SequenceLast(F, data, sequence_length=None, *, use_sequence_length: bool = F
 
 @composite(active_inputs=_inputs)
 def SequenceReverse(F, data, sequence_length=None, *, use_sequence_length: bool = False, axis: int = 0):
-    """Reverse each sequence up to its end; what lies beyond stays.
+    """Reverse each sequence up to its end; elements beyond it stay.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def SequenceReverse(F, data, sequence_length=None, *, use_sequence_length: bool 
     use_sequence_length : bool
         Without it all sequences are as long as the data.
     axis : int
-        That of the sequences, 0 or 1; MXNet knows 0 alone.
+        Axis of the sequences, 0 or 1; MXNet supports 0 only.
 
     >>> x = mx.nd.array([[1, 2], [3, 4], [5, 6]])
     >>> mx.nd.SequenceReverse(x, mx.nd.array([1, 2]), use_sequence_length=True).asnumpy().tolist()

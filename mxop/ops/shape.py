@@ -1,4 +1,4 @@
-"""Operators that give data another shape: reshape, transpose, flip, broadcast.
+"""Changes of the shape: reshape, transpose, flip, broadcast.
 
 Almost all are views: their entry says where each element of the result lies, and the framework does the rest.
 """
@@ -158,12 +158,12 @@ def reshaping(op, forward, backward=None):
 # ---- reshape --------------------------------------------------------------------------------------------------------
 @kernel(name="Reshape", aliases=("reshape",))
 def reshape(data, *, shape: Shape = (), reverse: bool = False, target_shape: Shape = (), keep_highest: bool = False):
-    """Give the same elements another shape.
+    """Change the shape; elements stay in order.
 
     Parameters
     ----------
     shape : tuple of int
-        Sizes, or codes: 0 copies the dimension at its place, -1 is inferred, -2 copies all that remain, -3 merges two,
+        Sizes, or codes: 0 copies the dimension, -1 is inferred, -2 copies all remaining ones, -3 merges two,
         -4 splits one into the two sizes that follow (one of which may be -1).
     reverse : bool
         Read `shape` and the data's shape from the right (a -4 then follows its two sizes).
@@ -208,7 +208,9 @@ def _span(begin, end, rank, side):
     b = 0 if begin is None else begin + rank if begin < 0 else begin
     e = rank if end is None else end + rank if end < 0 else end
     if not 0 <= b <= e <= rank:
-        raise OpValueError(f"operator reshape_like: {side}_begin={begin}, {side}_end={end} are no range of {rank} dimensions")
+        raise OpValueError(
+            f"operator reshape_like: {side}_begin={begin}, {side}_end={end} are not a range in {rank} dimensions"
+        )
     return b, e
 
 
@@ -318,7 +320,7 @@ def _order(axes, rank):
         return tuple(range(rank))[::-1]
     order = tuple(infer.normal_axis("transpose", a, rank, "axes") for a in axes) if len(axes) == rank else ()
     if sorted(order) != list(range(rank)):
-        raise OpValueError(f"operator transpose: axes={axes} is no permutation of the {rank} dimensions of the data")
+        raise OpValueError(f"operator transpose: axes={axes} is not a permutation of the {rank} dimensions of the data")
     return order
 
 

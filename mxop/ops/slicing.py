@@ -1,4 +1,4 @@
-"""Parts of arrays: slices as views, their gradients, and assignment to a slice."""
+"""Slices as views, their gradients, and assignment to a slice."""
 
 from ..opdef import Scalar, Shape, infer, kernel
 from ..support.errors import OpIndexError, OpValueError
@@ -37,7 +37,7 @@ def _axis_range(op, shape, axis, begin, end):
     b = begin + size if begin < 0 else begin
     e = size if end is None else end + size if end < 0 else end
     if not 0 <= b <= e <= size:
-        raise OpIndexError(f"operator {op}: begin={begin}, end={end} is no range of axis {axis}, which has size {size}")
+        raise OpIndexError(f"operator {op}: begin={begin}, end={end} is not a range of axis {axis}, which has size {size}")
     result[at] = (b, 1, e - b)
     return result
 

@@ -1,4 +1,4 @@
-"""Transforms of the last axis: Fourier's, and sums of elements at places that are drawn once (a count sketch)."""
+"""Fourier transform and count sketch, along the last axis."""
 
 from ..opdef import composite, infer, kernel
 from ..support.errors import OpValueError
@@ -8,12 +8,12 @@ from ._shared import both_ways, device_of, on_both, times, typed_by_first
 # ---- Fourier's ---------------------------------------------------------------------------------------------------------
 @kernel(name="_contrib_fft")
 def fft(data, *, compute_size: int = 128):
-    """Fourier transform of real numbers along the last axis.
+    """Fourier transform of real data along the last axis.
 
     Parameters
     ----------
     compute_size : int
-        Is ignored: how many rows MXNet transforms at once.
+        Has no effect.
 
     Returns
     -------
@@ -34,7 +34,7 @@ def ifft(data, *, compute_size: int = 128):
     data : NDArray or Symbol
         Real parts, each followed by its imaginary part.
     compute_size : int
-        Is ignored: how many rows MXNet transforms at once.
+        Has no effect.
 
     >>> mx.nd.contrib.ifft(mx.nd.array([[3, 0, -1, 0]])).asnumpy().tolist()
     [[2.0, 4.0]]
@@ -96,20 +96,20 @@ def _(F, heads, inputs, outputs, **params):
 # ---- sketches ----------------------------------------------------------------------------------------------------------
 @composite(name="_contrib_count_sketch")
 def count_sketch(F, data, h, s, *, out_dim: int, processing_batch_size: int = 32):
-    """Sums of elements along the last axis, each with its sign, at the places that are given for them.
+    """Count sketch: sums of signed elements along the last axis, at given positions.
 
     Parameters
     ----------
     data : NDArray or Symbol
         ``(..., inputs)``.
     h : NDArray or Symbol
-        ``(1, inputs)``: the place of each element, from 0 to `out_dim`.
+        ``(1, inputs)``: the position of each element, below `out_dim`.
     s : NDArray or Symbol
-        ``(1, inputs)``: what each element is multiplied by, 1 or -1.
+        ``(1, inputs)``: the sign of each element, 1 or -1.
     out_dim : int
-        How many places there are.
+        Number of positions.
     processing_batch_size : int
-        Is ignored: how many rows MXNet works on at once.
+        Has no effect.
 
     >>> x, places, signs = mx.nd.array([[1, 2, 3]]), mx.nd.array([[0, 1, 0]]), mx.nd.array([[1, 1, -1]])
     >>> mx.nd.contrib.count_sketch(x, places, signs, out_dim=2).asnumpy().tolist()

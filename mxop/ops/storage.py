@@ -1,4 +1,4 @@
-"""Operators of sparse storage, on dense arrays and on the parts of sparse ones; ``mx.nd.sparse`` has the arrays themselves."""
+"""Operators of sparse storage, on dense arrays and on the parts of sparse ones; ``mx.nd.sparse`` has the arrays."""
 
 from typing import Literal
 
@@ -9,7 +9,7 @@ from ._shared import both_ways, device_of, on_both, typed_by_first
 
 @elementwise(aliases=("_sparse_cast_storage",))
 def cast_storage(data, *, stype: Literal["csr", "default", "row_sparse"]):
-    """Copy of the data, stored otherwise: ``mx.nd.cast_storage`` and bound symbols make sparse arrays.
+    """Copy of the data in another storage: ``mx.nd.cast_storage`` and bound symbols make sparse arrays.
 
     >>> mx.sym.cast_storage(mx.sym.Variable("x"), stype="csr").eval(x=mx.nd.ones((1, 2)))[0].stype
     'csr'
@@ -19,7 +19,7 @@ def cast_storage(data, *, stype: Literal["csr", "default", "row_sparse"]):
 
 @composite(name="_sparse_retain")
 def sparse_retain(F, data, indices):
-    """Copy of the data of which only the rows that `indices` names are kept; the others are 0.
+    """Copy of the data that keeps the rows in `indices`; the others are 0.
 
     >>> mx.nd._internal._sparse_retain(mx.nd.ones((3, 1)), mx.nd.array([2])).asnumpy().tolist()
     [[0.0], [0.0], [1.0]]
@@ -111,7 +111,7 @@ def _(F, heads, inputs, outputs, *, size, transpose):
 # ---- what is stored ----------------------------------------------------------------------------------------------------
 @composite(name="_contrib_getnnz")
 def getnnz(F, data, *, axis: int | None = None):
-    """How many elements are not zero, as int64; of a csr matrix, how many are stored.
+    """Number of nonzero elements, as int64; for a csr matrix, of stored elements.
 
     Parameters
     ----------
@@ -126,14 +126,14 @@ def getnnz(F, data, *, axis: int | None = None):
 
 @composite(name="_contrib_edge_id")
 def edge_id(F, data, u, v):
-    """Elements of a matrix at given rows and columns, -1 where they are zero; of a csr matrix, where none is stored.
+    """Elements of a matrix at given rows and columns, -1 where they are zero (for a csr matrix, not stored).
 
     Parameters
     ----------
     data : NDArray or Symbol
         ``(rows, columns)``.
     u, v : NDArray or Symbol
-        Numbers of rows and of columns, vectors of one length.
+        Row and column indices, vectors of one length.
 
     >>> mx.nd.contrib.edge_id(mx.nd.array([[0, 5], [7, 0]]), mx.nd.array([0, 1]), mx.nd.array([1, 1])).asnumpy().tolist()
     [5.0, -1.0]

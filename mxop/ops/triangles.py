@@ -1,4 +1,4 @@
-"""Triangles of matrices, as matrices and packed into vectors."""
+"""Triangular parts of matrices, and their packed vectors."""
 
 from ..opdef import infer, kernel
 from ..support.errors import OpValueError
@@ -52,7 +52,7 @@ def _maketrian_shape(A, *, offset, lower):
 
 @kernel(name="_linalg_extracttrian", aliases=("linalg_extracttrian",))
 def extracttrian(A, *, offset: int = 0, lower: bool = True):
-    """Triangles of square matrices as vectors: lower ones row by row, upper ones column by column.
+    """Packed triangles of square matrices, as vectors: lower ones row by row, upper ones column by column.
 
     Parameters
     ----------
@@ -70,12 +70,12 @@ def extracttrian(A, *, offset: int = 0, lower: bool = True):
 
 @kernel(name="_linalg_maketrian", aliases=("linalg_maketrian",))
 def maketrian(A, *, offset: int = 0, lower: bool = True):
-    """Square matrices with triangles that lie in vectors as ``extracttrian`` puts them, and zeros elsewhere.
+    """Square matrices from packed triangles, as ``extracttrian`` returns them, and zeros elsewhere.
 
     Parameters
     ----------
     A : NDArray or Symbol
-        Vectors of 1, 3, 6, 10... elements along the last axis.
+        Vectors of 1, 3, 6, 10... elements, along the last axis.
     offset : int
         The diagonal at which the triangle begins: the upper triangle above the main one, the lower below.
     lower : bool

@@ -1,4 +1,4 @@
-"""Windows that slide over images, and sums of windows: two linear operators, each the gradient of the other.
+"""Sliding windows over images, and sums of windows: two linear operators, each the gradient of the other.
 
 What convolutions and pooling are made of; ``im2col`` and ``col2im`` are this pair in MXNet's layout.
 """
@@ -300,7 +300,7 @@ _slice_operator(centre, centre_grad, _middle, False)
 # ---- MXNet's layout -------------------------------------------------------------------------------------------------
 @composite
 def im2col(F, data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
-    """Put the windows of images into columns.
+    """Arrange the windows of images as columns.
 
     Parameters
     ----------
@@ -312,7 +312,7 @@ def im2col(F, data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pa
     Returns
     -------
     NDArray or Symbol
-        ``(batch, channels * places in a window, windows)``.
+        ``(batch, channels * elements of a window, windows)``.
 
     >>> mx.nd.im2col(mx.nd.array([[[1, 2, 3]]]), kernel=(2,)).asnumpy().tolist()
     [[[1.0, 2.0], [2.0, 3.0]]]
@@ -333,12 +333,12 @@ def _(ins, outs, **where):
 
 @composite
 def col2im(F, data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
-    """Add columns up in images, at the places from which ``im2col`` takes them.
+    """Sum columns into images, at the positions from which ``im2col`` takes them.
 
     Parameters
     ----------
     data : NDArray or Symbol
-        ``(batch, channels * places in a window, windows)``.
+        ``(batch, channels * elements of a window, windows)``.
     output_size : tuple of int
         Of the images.
     kernel, stride, dilate, pad : tuple of int

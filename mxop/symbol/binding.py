@@ -109,7 +109,7 @@ def _of_variables(what: str, given: Mapping[str, Any], names: Sequence[str], fra
     """
     for name in given:
         if name not in names:
-            warnings.warn(f"{what}: {name!r} is no argument{closest(name, names)}, and is left out", UserWarning, frames)
+            warnings.warn(f"{what}: {name!r} is not an argument{closest(name, names)}; it is ignored", UserWarning, frames)
     return {name: value for name, value in given.items() if name in names}
 
 
@@ -183,7 +183,7 @@ def gradient(symbol: Any, wrt: Sequence[str]) -> list[Entry]:
     by_name = {n.name: n for n in graph.arguments()[0]}
     for name in wrt:
         if not isinstance(name, str) or name not in by_name:
-            raise OpValueError(f"gradient: {name!r} is no argument{closest(name, by_name)}; arguments: {', '.join(by_name)}")
+            raise OpValueError(f"gradient: {name!r} is not an argument{closest(name, by_name)}: {', '.join(by_name)}")
     return derivatives("gradient", graph.outputs, None, [(by_name[name], 0) for name in wrt])
 
 

@@ -37,7 +37,7 @@ class Sharing:
         if node.name not in self.names:
             return self._from_buffer(node.name, node, shape, code, stype)
         if node.name not in self.executor.arg_dict:
-            raise OpValueError(f"simple_bind: shared_arg_names has {node.name!r}, which is no argument of shared_exec")
+            raise OpValueError(f"simple_bind: shared_arg_names has {node.name!r}, which is not an argument of shared_exec")
         return _fitting(self.executor.arg_dict[node.name], node, shape, code)
 
     def gradient(self, node: Node, shape: tuple[int, ...], code: int, stype: str) -> Any:

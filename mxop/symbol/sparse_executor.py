@@ -269,7 +269,7 @@ def storage_of(nodes: Sequence[Node], given: Mapping[str, str] | None, refuse: C
         if stype not in names:
             raise refuse(f"stype_dict: {name!r} is {stype!r}; expected one of {', '.join(names)}")
         if name not in {n.name for n in nodes}:
-            raise refuse(f"stype_dict has {name!r}, which is no argument{closest(name, [n.name for n in nodes])}")
+            raise refuse(f"stype_dict has {name!r}, which is not an argument{closest(name, [n.name for n in nodes])}")
     own = [names[int((n.strings or {}).get("__storage_type__", 0))] for n in nodes]
     return [(given or {}).get(n.name, stype) for n, stype in zip(nodes, own, strict=True)]
 

@@ -1,17 +1,4 @@
-"""Utilities for testing operators, with the names and the meaning of MXNet 1.x's ``test_utils``.
-
-One concern a file:
-
-- ``defaults``: the context, dtype, tolerances and steps used where a test names none
-- ``compare``: are two arrays equal, and if not where and by how much
-- ``generate``: random shapes and arrays
-- ``checks``: forward, backward and numeric gradient of a symbol against what is expected
-- ``consistency``: one symbol on several devices and dtypes; its speed
-- ``running``: how a test function runs: seeds, retries, environment variables
-- ``statistics``, ``matrices``, ``sparse``, ``training``, ``surroundings``: what further tests of MXNet use
-
-``check_op(name)``, which holds a registered operator against its whole record, is :mod:`mxop.check`.
-"""
+"""``mx.test_utils``: utilities for tests, with the names and meaning of MXNet 1.x; ``check_op`` is :mod:`mxop.check`."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def grad_and_loss(func: Callable, argnum: int | list[int] | None = None) -> Call
         chosen = args if argnum is None else [args[i] for i in (argnum if isinstance(argnum, list) else [argnum])]
         for x in chosen:
             if not isinstance(x, NDArray):
-                raise OpTypeError(f"grad_and_loss: argument {shown(x)} is no NDArray")
+                raise OpTypeError(f"grad_and_loss: argument {shown(x)} is not an NDArray")
         grads = [x.zeros_like() for x in chosen]
         mark_variables(list(chosen), grads)
         with train_section():

@@ -37,7 +37,7 @@ def _named(data: Any, name: str, empty: bool) -> list[tuple[str, NDArray]]:
             kept = isinstance(array, (NDArray, nd.sparse.CSRNDArray))
             found.append((key, array if kept else nd.array(array)))
         except MXNetError as problem:
-            raise OpTypeError(f"NDArrayIter: {key!r} is no array: {problem}") from problem
+            raise OpTypeError(f"NDArrayIter: {key!r} is not an array: {problem}") from problem
     return found
 
 

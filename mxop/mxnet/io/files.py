@@ -71,7 +71,7 @@ def _contents(fname: Any, function: str, expected: Callable[[bytes], int] | None
                 size = expected(part) if expected is not None and not found else size
                 found += part
         except (EOFError, gzip.BadGzipFile, zlib.error) as problem:
-            raise OpValueError(f"{function}: {path!r} is no whole gzip file: {problem}") from None
+            raise OpValueError(f"{function}: {path!r} is not a whole gzip file: {problem}") from None
         if size > most or (expected is None and len(found) > most):
             raise limits.too_packed(f"{function}: {path!r}", most)
         return found
@@ -83,7 +83,7 @@ def read_idx(fname: Any, function: str = "read_idx") -> np.ndarray:
     def shape_of(head: bytes) -> tuple[int, ...]:
         dims = head[3] if len(head) > 3 else 0
         if len(head) < 4 + 4 * dims or head[:3] != b"\0\0\x08":
-            raise OpValueError(f"{function}: {fname!r} is no idx file of bytes, which MNIST's are")
+            raise OpValueError(f"{function}: {fname!r} is not an idx file of bytes, as MNIST's files are")
         return struct.unpack(f">{dims}I", head[4 : 4 + 4 * dims])
 
     data = _contents(fname, function, lambda head: 4 + 4 * len(shape := shape_of(head)) + math.prod(shape))

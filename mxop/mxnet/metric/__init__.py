@@ -1,11 +1,6 @@
-"""``mx.metric``: how good predictions are, summed over batches.
+"""``mx.metric``: metrics, which compare predictions with labels and sum up over batches.
 
-A metric keeps a sum and a count since the last :meth:`EvalMetric.reset_local`, and the same since the last ``reset``
-(*global*).  NumPy does the work.
-
-- ``base``: what all metrics have; metrics of functions, and of several metrics
-- ``classes``: shares of right answers, correlations of answers and labels
-- ``values``: probabilities, differences, losses
+A metric keeps a sum and a count since the last :meth:`EvalMetric.reset_local`, and since the last ``reset`` (*global*).
 """
 
 from ...support.missing import hooks

@@ -242,7 +242,7 @@ class CustomMetric(Summed):
                  allow_extra_outputs: bool = False, output_names: list[str] | None = None,
                  label_names: list[str] | None = None):  # fmt: skip
         if not callable(feval):
-            raise OpTypeError(f"CustomMetric: feval={shown(feval)} is no function")
+            raise OpTypeError(f"CustomMetric: feval={shown(feval)} is not a function")
         if name is None:
             name = getattr(feval, "__name__", type(feval).__name__)
             name = f"custom({name})" if "<" in name else name

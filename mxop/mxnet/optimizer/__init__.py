@@ -1,14 +1,4 @@
-"""``mx.optimizer``: steps of training, on the operators that update weights.
-
-One concern a file:
-
-- ``base``: what all optimizers have: rates, counts, the registry
-- ``rules``: gradient descent and its kin
-- ``adaptive``: a rate for each weight: Adam, AdaGrad...
-- ``layerwise``: a rate for each layer: LARS, LBSGD, LAMB
-- ``updater``: an optimizer with the states of all weights
-- ``states``: states as bytes, and MXNet's own
-"""
+"""``mx.optimizer``: optimizers, which update weights from their gradients."""
 
 from __future__ import annotations
 

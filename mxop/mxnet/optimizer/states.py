@@ -153,7 +153,7 @@ class _Making:
 def _key(key: Any) -> Any:
     """Return a key of a dict; not an integer that others could be made to collide with, which takes quadratic time."""
     if isinstance(key, int) and abs(key) >= sys.hash_info.modulus:
-        raise OpValueError(f"set_states: the key {shown(key)} is no index")
+        raise OpValueError(f"set_states: the key {shown(key)} is not an index")
     return key
 
 
@@ -162,7 +162,7 @@ def _made(kind: str, name: Any, attributes: Any) -> Any:
     found = (_optimizer if kind == "optimizer" else _scheduler)(name)
     for attribute in attributes:
         if not isinstance(attribute, str) or callable(getattr(found, attribute, None)):
-            raise OpValueError(f"set_states: {shown(attribute)} is no attribute of {found.__name__}")
+            raise OpValueError(f"set_states: {shown(attribute)} is not an attribute of {found.__name__}")
     made = found.__new__(found)
     made.__setstate__(attributes) if kind == "optimizer" else vars(made).update(attributes)
     return made

@@ -1,15 +1,4 @@
-"""``mx.rnn``: recurrent networks as symbols: cells, their unrolling over time, sentences in batches.
-
-One concern a file:
-
-- ``base``: parameters, states, unrolling, what all cells have
-- ``plain``: cells of dense layers: plain, LSTM, GRU
-- ``combined``: cells of cells
-- ``fused``: all layers and steps as one operator
-- ``convolved``: cells of convolutions
-- ``rnn``: checkpoints with the parameters of each gate
-- ``io``: sentences of different lengths
-"""
+"""``mx.rnn``: recurrent networks as symbols: cells, their unrolling over time, batches of sentences."""
 
 from __future__ import annotations
 

@@ -391,7 +391,7 @@ class CSRNDArray(BaseSparseNDArray):
         if key is Ellipsis:
             return slice(None)
         if not isinstance(key, slice):
-            raise OpTypeError(f"CSRNDArray: the key {key!r} is no integer and no slice")
+            raise OpTypeError(f"CSRNDArray: the key {key!r} is neither an integer nor a slice")
         with translated(f"CSRNDArray: the key {key}"):
             if key.step is not None and operator.index(key.step) < 1:
                 raise ValueError("its step is not positive")

@@ -128,7 +128,7 @@ class _Reader(ir.Builder, ast.NodeVisitor):
     def tensor(self, tree: Any, what: str) -> Variable:
         name = self.named(tree, tree, f"{what} is asked of the name of a tensor")
         variable = self.use(tree)
-        self.require(variable.is_tensor, tree, f"{name!r} is no tensor and has no {what}")
+        self.require(variable.is_tensor, tree, f"{name!r} is not a tensor and has no {what}")
         return variable
 
     def check_overwrite(self, tree: ast.AST, found: Variable) -> None:
@@ -332,8 +332,8 @@ class _Reader(ir.Builder, ast.NodeVisitor):
             return node("eq" if value else "ne", 1, 1)
         if isinstance(value, float):
             return node("real", value) if value.is_integer() else const(value)
-        self.require(isinstance(value, int), tree, f"{value!r} is no number")
-        self.require(-(2**63) <= value < 2**63, tree, f"{value} is no integer of 64 bits")
+        self.require(isinstance(value, int), tree, f"{value!r} is not a number")
+        self.require(-(2**63) <= value < 2**63, tree, f"{value} is not an integer of 64 bits")
         return const(value)
 
     def operator(self, tree: ast.BinOp | ast.AugAssign) -> str:
@@ -453,7 +453,7 @@ class _Reader(ir.Builder, ast.NodeVisitor):
             return self.item(tree, variable)
         if store and not variable.is_tensor:
             self.check_overwrite(tree, variable)
-        self.require(variable.is_tensor, tree, f"{name!r} is no tensor and has no elements")
+        self.require(variable.is_tensor, tree, f"{name!r} is not a tensor and has no elements")
         variable.written |= store
         return ir.load(variable, self.indices(tree, variable))
 

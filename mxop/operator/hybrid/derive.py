@@ -280,7 +280,7 @@ class _Gradient(ir.Builder):
         start, stop, _ = s.bounds
         step, at, times = fixed(s.bounds[2]), s.variable.leaf, stop
         if not step:
-            raise Underivable(f"the step of the loop in line {s.line} is no fixed number")
+            raise Underivable(f"the step of the loop in line {s.line} is not a fixed number")
         if fixed(start) != 0 or step != 1:
             times = node("neg", node("floordiv", node("neg", node("sub", stop, start)), step))
             at = node("floordiv", node("sub", at, start), step)

@@ -143,7 +143,7 @@ class Types:
             return "int" if float(label).is_integer() else "float"
         if e.kind == INPUT:
             if label not in self.kinds:
-                self.fail(f"attribute {label.name!r} is no number")
+                self.fail(f"attribute {label.name!r} is not a number")
             return self.kinds[label]
         if label == "load":
             for index, kind in zip(e.args[1:], kinds[1:]):

@@ -138,7 +138,7 @@ class _TokenEmbedding(Vocabulary):
             raise AssertedError(f"{who}: no vectors were loaded")
         listed = tokens if isinstance(tokens, list) else [tokens]
         if not isinstance(new_vectors, NDArray):
-            raise AssertedError(f"{who}: new_vectors={shown(new_vectors)} is no NDArray")
+            raise AssertedError(f"{who}: new_vectors={shown(new_vectors)} is not an NDArray")
         shape = (len(listed), self.vec_len)
         if new_vectors.shape != shape and (len(listed) != 1 or new_vectors.shape != shape[1:]):
             raise AssertedError(f"{who}: new_vectors has shape {new_vectors.shape}; expected {shape}")
@@ -151,7 +151,7 @@ class _TokenEmbedding(Vocabulary):
 
 def _checked(who: str, vocabulary: Any) -> Vocabulary:
     if not isinstance(vocabulary, Vocabulary):
-        raise AssertedError(f"{who}: vocabulary={shown(vocabulary)} is no Vocabulary")
+        raise AssertedError(f"{who}: vocabulary={shown(vocabulary)} is not a Vocabulary")
     return vocabulary
 
 
@@ -289,7 +289,7 @@ class CompositeEmbedding(_TokenEmbedding):
         embeddings = token_embeddings if isinstance(token_embeddings, list) else [token_embeddings]
         for embedding in embeddings:
             if not isinstance(embedding, _TokenEmbedding):
-                raise AssertedError(f"CompositeEmbedding: {shown(embedding)} in token_embeddings is no embedding")
+                raise AssertedError(f"CompositeEmbedding: {shown(embedding)} in token_embeddings is not an embedding")
         self._set_idx_to_vec_by_embeddings(embeddings, len(self), self.idx_to_token)
 
 

@@ -29,7 +29,7 @@ def count_tokens_from_str(source_str: str, token_delim: str = " ", seq_delim: st
     [('good', 1), ('great!', 1), ('is', 2), ('life', 2)]
     """
     if not isinstance(source_str, str):
-        raise OpTypeError(f"count_tokens_from_str: source_str={shown(source_str)} is no string")
+        raise OpTypeError(f"count_tokens_from_str: source_str={shown(source_str)} is not a string")
     try:
         tokens = filter(None, re.split(f"{token_delim}|{seq_delim}", source_str))
     except re.error as problem:

@@ -71,7 +71,7 @@ def _opened(path: str, encoding: str, archive: str | None) -> Iterator[Any]:
     except MXNetError:
         raise
     except (zipfile.BadZipFile, EOFError, RuntimeError, zlib.error, ValueError) as problem:
-        what = "is no zip file that can be read" if archive else "cannot be read"
+        what = "is not a zip file that can be read" if archive else "cannot be read"
         raise OpValueError(f"embedding: {archive or path!r} {what}: {problem}") from None
 
 
@@ -91,7 +91,7 @@ class _Table:
             try:
                 line = file.readline(LONGEST)
             except UnicodeError as problem:
-                self.refuse(f"is no text in {encoding!r}: {problem}")
+                self.refuse(f"is not text in {encoding!r}: {problem}")
             if not line:
                 return
             if len(line) == LONGEST:

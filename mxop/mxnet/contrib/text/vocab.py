@@ -89,7 +89,7 @@ class Vocabulary:
         found = []
         for index in indices if isinstance(indices, list) else [indices]:
             if not isinstance(index, int) or not -len(self) <= index < len(self):
-                raise _InvalidIndexError(f"Vocabulary: {shown(index)} is no number of a token; there are {len(self)}")
+                raise _InvalidIndexError(f"Vocabulary: {shown(index)} is not the index of a token; there are {len(self)}")
             found.append(self.idx_to_token[index])
         return found if isinstance(indices, list) else found[0]
 
