@@ -3,6 +3,7 @@
 What depends on the order of decisions is here; batches are shared among threads.
 """
 from cython.parallel cimport prange
+from libc.math cimport exp
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
@@ -199,29 +200,67 @@ def match(const real[:, ::1] anchors, const real[:, :, ::1] labels, const int64_
                    labels.shape[2], n, <real>threshold)
 
 
-cdef void classify_some(const real* scores, int64_t* classes, real* best, Py_ssize_t kinds, Py_ssize_t n) noexcept nogil:
+cdef inline real clipped(real x, bint clip) noexcept nogil:
+    """Return a coordinate, in the interval from 0 to 1 if it is to be clipped; NaN becomes 1."""
+    if not clip:
+        return x
+    x = x if x < 1 else 1
+    return x if x > 0 else 0
+
+
+cdef void detect_some(const real* scores, const real* offsets, const real* anchors, const real* variances, real* found,
+                      int64_t* count, int64_t* classes, real* best, Py_ssize_t kinds, Py_ssize_t n, real threshold,
+                      bint clip) noexcept nogil:
+    """Do so for one batch; `classes` and `best` have room for all anchors."""
     cdef Py_ssize_t i, j
+    cdef real width, height, x, y
+    cdef real* row = found
     for j in range(n):
         classes[j], best[j] = 0, -1
     for i in range(1, kinds):
         for j in range(n):
             classes[j] = i if scores[i * n + j] > best[j] else classes[j]
             best[j] = scores[i * n + j] if scores[i * n + j] > best[j] else best[j]
+    for j in range(n):
+        if classes[j] > 0 and not best[j] < threshold:
+            row[0], row[1] = classes[j] - 1, best[j]
+            width, height = anchors[2] - anchors[0], anchors[3] - anchors[1]
+            x = offsets[0] * variances[0] * width + (anchors[0] + anchors[2]) / 2
+            y = offsets[1] * variances[1] * height + (anchors[1] + anchors[3]) / 2
+            width, height = <real>exp(offsets[2] * variances[2]) * width / 2, <real>exp(offsets[3] * variances[3]) * height / 2
+            row[2], row[3], row[4], row[5] = (clipped(x - width, clip), clipped(y - height, clip), clipped(x + width, clip),
+                                              clipped(y + height, clip))
+            row += 6
+        anchors += 4
+        offsets += 4
+    count[0] = (row - found) // 6
+    for j in range(6 * count[0], 6 * n):
+        found[j] = -1
 
 
-def classify(const real[:, :, ::1] scores, int64_t[:, ::1] classes, real[:, ::1] best):
-    """Find the class, but for class 0, with the largest score above -1, and this score; class 0 where there is none.
+def detect(const real[:, :, ::1] scores, const real[:, ::1] offsets, const real[:, ::1] anchors, const real[::1] variances,
+           double threshold, bint clip, real[:, :, ::1] found, int64_t[::1] counts, int64_t[:, ::1] classes, real[:, ::1] best):
+    """Find the anchors whose largest score, but for class 0, is above -1 and not below a threshold, and the boxes at their offsets.
 
     Parameters
     ----------
     scores : array of float32 or float64
         ``(batch, classes, n)``.
+    offsets, anchors : arrays of the scores' type
+        ``(batch, 4 * n)`` and ``(n, 4)``.
+    variances : array of the scores' type
+        What the four offsets are multiplied by.
+    found : array of the scores' type
+        ``(batch, n, 6)``: becomes class - 1, score, left, top, right, bottom of what was found; -1 behind it.
+    counts : array of int64
+        Become the numbers of what was found.
     classes, best : arrays of int64 and of the scores' type
-        ``(batch, n)``.
+        Scratch memory, ``(batch, n)``.
     """
-    cdef Py_ssize_t batch = scores.shape[0], k
-    if scores.size == 0:
+    cdef Py_ssize_t batch = scores.shape[0], n = scores.shape[2], k
+    if batch == 0 or n == 0:
         return
     cdef int threads = threads_over(batch, scores.size)
     for k in prange(batch, nogil=True, num_threads=threads, schedule="dynamic"):
-        classify_some(&scores[k, 0, 0], &classes[k, 0], &best[k, 0], scores.shape[1], scores.shape[2])
+        detect_some(&scores[k, 0, 0], &offsets[k, 0], &anchors[0, 0], &variances[0], &found[k, 0, 0], &counts[k], &classes[k, 0],
+                    &best[k, 0], scores.shape[1], n, <real>threshold, clip)

@@ -14,7 +14,7 @@ from .boxes import on_host, survivors
 
 _Size = Annotated[int, Range(0)]
 _FOUR = Of("n", lambda n: 4 * n, lambda n: divided(n, 4))
-_VARIANCES = Floats((0.1, 0.1, 0.2, 0.2))
+_VARIANCES = (0.1, 0.1, 0.2, 0.2)
 
 
 def _check_count(op, name, numbers, count, least=False):
@@ -30,12 +30,13 @@ def _by_table(op, table):
 
 # ---- anchors ---------------------------------------------------------------------------------------------------------------
 @kernel(name="_contrib_MultiBoxPrior", aliases=("_npx_multibox_prior",), shape_only=(0,))
-def MultiBoxPrior(data, *, sizes: Floats = Floats((1.0,)), ratios: Floats = Floats((1.0,)), clip: bool = False,
-                  steps: Floats = Floats((-1.0, -1.0)), offsets: Floats = Floats((0.5, 0.5))):  # fmt: skip
+def MultiBoxPrior(data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), clip: bool = False,
+                  steps: Floats = (-1.0, -1.0), offsets: Floats = (0.5, 0.5)):  # fmt: skip
     """Anchors around the middle of each cell of a feature map, in units of the image (SSD: Liu et al., 2016).
 
     First there is one of each size, with the first ratio, then one of each other ratio, with the first size.  A width is
-    ``size * height / width * sqrt(ratio)`` of the map, a height ``size / sqrt(ratio)``; of a ratio of 0 or below they are infinite or NaN.
+    ``size * height / width * sqrt(ratio)`` of the map, a height ``size / sqrt(ratio)``.  Of a ratio of 0 or below they are
+    infinite or NaN.
 
     Parameters
     ----------
@@ -63,13 +64,13 @@ def MultiBoxPrior(data, *, sizes: Floats = Floats((1.0,)), ratios: Floats = Floa
 @MultiBoxPrior.shape
 def _(data, *, sizes, ratios, steps, offsets, **params):
     for name, numbers in (("sizes", sizes), ("ratios", ratios)):
-        _check_count("MultiBoxPrior", name, numbers, 1, least=True)
+        _check_count("_contrib_MultiBoxPrior", name, numbers, 1, least=True)
     for name, numbers in (("steps", steps), ("offsets", offsets)):
-        _check_count("MultiBoxPrior", name, numbers, 2)
+        _check_count("_contrib_MultiBoxPrior", name, numbers, 2)
     if (steps[0] > 0) != (steps[1] > 0):
-        raise OpValueError(f"operator MultiBoxPrior: steps={steps}; expected two positive numbers, or none")
+        raise OpValueError(f"operator _contrib_MultiBoxPrior: steps={steps}; expected two positive numbers, or none")
     if len(data) != 4:
-        raise OpValueError(f"operator MultiBoxPrior: data has shape {data}; expected (batch, channels, height, width)")
+        raise OpValueError(f"operator _contrib_MultiBoxPrior: data has shape {data}; expected (batch, channels, height, width)")
     return (1, data[2] * data[3] * (len(sizes) + len(ratios) - 1), 4)
 
 
@@ -105,15 +106,17 @@ def MultiBoxTarget(
 ):  # fmt: skip
     """What a detector is to learn for each anchor: the object that it matches, and the offset of that (SSD: Liu et al., 2016).
 
-    Each object is matched with an anchor of its own, pairs of large overlaps first; then further anchors with the object that they
-    overlap most.  Overlaps are intersections over unions; one of 1e-6 or less, or NaN, matches nothing.  The gradient is zero.
+    Each object is matched with an anchor of its own, pairs of large overlaps first; then further anchors with the object that
+    they overlap most.  Overlaps are intersections over unions; one of 1e-6 or less, or NaN, matches nothing.  The gradient is
+    zero.
 
     Parameters
     ----------
     anchor : NDArray or Symbol
         ``(1, n, 4)``: left, top, right, bottom, of a floating-point type.
     label : NDArray or Symbol
-        ``(batch, labels, width)``, of width 5 at least: class, left, top, right, bottom of each object; class -1 ends the objects.
+        ``(batch, labels, width)``, of width 5 at least: class, left, top, right, bottom of each object; class -1 ends the
+        objects.
     cls_pred : NDArray or Symbol
         ``(batch, classes, n)``: scores before softmax, of the background first; read for mining.
     overlap_threshold : float
@@ -121,7 +124,8 @@ def MultiBoxTarget(
     ignore_label : float
         The class of anchors that count neither as an object nor as background.
     negative_mining_ratio : float
-        If positive, so many anchors for each that matches are background, those least probable to be it; the others are ignored.
+        If positive, so many anchors for each that matches are background, those least probable to be it; the others are
+        ignored.
     negative_mining_thresh : float
         Only anchors that overlap all objects by less can be mined.
     minimum_negative_samples : int
@@ -133,7 +137,8 @@ def MultiBoxTarget(
     -------
     tuple of NDArray or Symbol
         Offsets of middles and logarithms of ratios of sizes, ``(batch, 4 * n)``; a mask of the same shape, 1 for anchors that
-        match; and classes, ``(batch, n)``: 0 for background, 1 more than the label's for objects.  Without objects, all are ignored.
+        match; and classes, ``(batch, n)``: 0 for background, 1 more than the label's for objects.  Without objects, all are
+        ignored.
 
     >>> anchor, label = mx.nd.array([[[0, 0, 0.5, 0.5], [0.5, 0.5, 1, 1]]]), mx.nd.array([[[3, 0.5, 0.5, 1, 1]]])
     >>> offsets, mask, classes = mx.nd.contrib.MultiBoxTarget(anchor, label, mx.nd.zeros((1, 5, 2)))
@@ -144,15 +149,17 @@ def MultiBoxTarget(
 
 def _label_width(width):
     if width < 5:
-        raise OpValueError(f"operator MultiBoxTarget: label has {width} numbers for each object; expected 5 at least: class, left, "
-                           "top, right, bottom")  # fmt: skip
+        raise OpValueError(f"operator _contrib_MultiBoxTarget: label has {width} numbers for each object; expected 5 at least: "
+                           "class, left, top, right, bottom")  # fmt: skip
     return width
 
 
 def _target_dims(*, variances, negative_mining_ratio, negative_mining_thresh, **params):
-    _check_count("MultiBoxTarget", "variances", variances, 4)
+    _check_count("_contrib_MultiBoxTarget", "variances", variances, 4)
     if negative_mining_ratio > 0 and negative_mining_thresh <= 0:
-        raise OpValueError(f"operator MultiBoxTarget: negative_mining_thresh={negative_mining_thresh}; expected a positive number")
+        raise OpValueError(
+            f"operator _contrib_MultiBoxTarget: negative_mining_thresh={negative_mining_thresh}; expected a positive number"
+        )
     return {"anchor": (1, "n", 4), "label": ("batch", "labels", Of("width", _label_width, _label_width)),
             "cls_pred": ("batch", "classes", "n"), "loc_target": ("batch", _FOUR), "loc_mask": ("batch", _FOUR),
             "cls_target": ("batch", "n")}  # fmt: skip
@@ -207,12 +214,13 @@ def _(np, inputs, outputs, *, overlap_threshold, ignore_label, negative_mining_r
 # ---- detections ------------------------------------------------------------------------------------------------------------
 @kernel(name="_contrib_MultiBoxDetection", aliases=("_npx_multibox_detection",))
 def MultiBoxDetection(
-    cls_prob, loc_pred, anchor, *, clip: bool = True, threshold: float = 0.01, background_id: int = 0, nms_threshold: float = 0.5,
-    force_suppress: bool = False, variances: Floats = _VARIANCES, nms_topk: int = -1,
+    cls_prob, loc_pred, anchor, *, clip: bool = True, threshold: float = 0.01, background_id: int = 0,
+    nms_threshold: float = 0.5, force_suppress: bool = False, variances: Floats = _VARIANCES, nms_topk: int = -1,
 ):  # fmt: skip
-    """Objects that a detector found, from the largest score to the smallest, without what overlaps them (SSD: Liu et al., 2016).
+    """Objects that a detector found, from the largest score to the smallest, without what overlaps them.
 
-    Each anchor is of the class with the largest score, the background aside.  The gradient is zero.
+    This is the output of SSD (Liu et al., 2016).  Each anchor is of the class with the largest score, the background aside.
+    The gradient is zero.
 
     Parameters
     ----------
@@ -229,8 +237,8 @@ def MultiBoxDetection(
     background_id : int
         Not used, as in MXNet: the background is class 0.
     nms_threshold : float
-        What overlaps a box of a larger score, of the same class, by that intersection over union or more, is dropped.  If it is not
-        above 0 and at most 1, nothing is dropped, and objects keep the order of the anchors.
+        What overlaps a box of a larger score, of the same class, by that intersection over union or more, is dropped.  If it is
+        not above 0 and at most 1, nothing is dropped, and objects keep the order of the anchors.
     force_suppress : bool
         Whether boxes of other classes are dropped as well.
     variances : tuple of float
@@ -241,8 +249,8 @@ def MultiBoxDetection(
     Returns
     -------
     NDArray or Symbol
-        ``(batch, n, 6)``: class (without the background), score, left, top, right, bottom.  The class of what was dropped is -1; behind
-        the objects all is -1.
+        ``(batch, n, 6)``: class (without the background), score, left, top, right, bottom.  The class of what was dropped is
+        -1; behind the objects all is -1.
 
     >>> anchor = mx.nd.array([[[0, 0, 0.5, 0.5], [0, 0, 0.5, 0.75], [0.5, 0.5, 1, 1]]])
     >>> scores = mx.nd.array([[[0, 0, 1], [0.5, 0.75, 0], [0.25, 0.125, 0]]])
@@ -252,8 +260,13 @@ def MultiBoxDetection(
 
 
 def _detection_dims(*, variances, **params):
-    _check_count("MultiBoxDetection", "variances", variances, 4)
-    return {"cls_prob": ("batch", "classes", "n"), "loc_pred": ("batch", _FOUR), "anchor": (1, "n", 4), "output": ("batch", "n", 6)}
+    _check_count("_contrib_MultiBoxDetection", "variances", variances, 4)
+    return {
+        "cls_prob": ("batch", "classes", "n"),
+        "loc_pred": ("batch", _FOUR),
+        "anchor": (1, "n", 4),
+        "output": ("batch", "n", 6),
+    }
 
 
 _by_table(MultiBoxDetection, _detection_dims)
@@ -261,47 +274,36 @@ float_types(MultiBoxDetection)
 zero_gradient(MultiBoxDetection)
 
 
-def _moved(np, anchors, offsets, variances):
-    """Return the corners of boxes at some offsets from anchors."""
-    low, high = anchors[..., :2], anchors[..., 2:]
-    size, offsets = high - low, offsets * np.asarray(variances, offsets.dtype)
-    middle, half = offsets[..., :2] * size + (low + high) / 2, np.exp(offsets[..., 2:]) * size / 2
-    return np.concatenate([middle - half, middle + half], axis=-1)
-
-
 @on_host(MultiBoxDetection)
 def _(np, inputs, outputs, *, clip, threshold, background_id, nms_threshold, force_suppress, variances, nms_topk):
     scores, offsets, anchors = inputs
     batch, n = len(scores), anchors.shape[1]
-    classes, best = np.zeros((batch, n), np.int64), np.full((batch, n), -1, scores.dtype)
-    compiled("boxes").classify(scores, classes, best)
-    valid = (classes > 0) & ~(best < scores.dtype.type(threshold))
-    counts = valid.sum(axis=1)
-    most = counts.max(initial=0)
-    first = np.argsort(~valid, axis=1, kind="stable")[:, :most]  # the places of the objects, in their order
-    rows, behind = np.arange(batch)[:, None], np.arange(most) >= counts[:, None]
-    boxes = _moved(np, anchors[0, first], offsets.reshape(batch, n, 4)[rows, first], variances)
-    boxes = np.fmax(0, np.fmin(1, boxes)) if clip else boxes
-    found = np.concatenate([classes[rows, first, None] - 1, best[rows, first, None], boxes], axis=2).astype(scores.dtype)
-    if 0 < nms_threshold <= 1:
-        order = np.argsort(np.where(behind, math.inf, -found[..., 1]), axis=1, kind="stable")
+    found, counts = np.zeros((batch, n, 6), scores.dtype), np.zeros(batch, np.int64)
+    scratch = np.zeros((batch, n), np.int64), np.zeros((batch, n), scores.dtype)
+    numbers = np.asarray(variances, scores.dtype)
+    compiled("boxes").detect(scores, offsets, anchors[0], numbers, threshold, clip, found, counts, *scratch)
+    if 0 < nms_threshold <= 1 and found.size:
+        keys = np.where(np.arange(n) < counts[:, None], -found[..., 1], math.inf)[:, : counts.max()]
         among = counts if nms_topk <= 0 else np.minimum(counts, nms_topk)
-        taken = (np.arange(most) < among[:, None])[..., None]
-        found = np.where(taken, found[rows, order], found)  # MXNet leaves the others in their order
-        sides = [found[..., k] for k in range(2, 6)]
-        kinds = np.zeros_like(found[..., 0]) if force_suppress else found[..., 0]
+        order = np.argsort(keys, axis=1, kind="stable")[:, : among.max()]
+        taken = (np.arange(order.shape[1]) < among[:, None])[..., None]
+        ranked = np.where(taken, np.take_along_axis(found, order[..., None], axis=1), found[:, : order.shape[1]])
+        found[:, : counts.max(), 0], found[:, : order.shape[1]] = -1, ranked  # the others stay, in their order, as in MXNet
+        sides = [ranked[..., k] for k in range(2, 6)]
+        kinds = np.zeros_like(ranked[..., 0]) if force_suppress else ranked[..., 0]
         limit = np.nextafter(scores.dtype.type(nms_threshold), scores.dtype.type(-1))  # what equals the threshold is dropped
         kept = survivors(np, sides, (sides[2] - sides[0]) * (sides[3] - sides[1]), kinds, among, limit)
-        found[..., 0] = np.where(kept, found[..., 0], -1)
-    outputs[0][:, :most], outputs[0][:, most:] = np.where(behind[..., None], -1, found), -1
+        found[:, : order.shape[1], 0][~kept] = -1
+    outputs[0][...] = found
 
 
 # ---- proposals -------------------------------------------------------------------------------------------------------------
-_PROPOSALS = """Regions that may hold objects: boxes at offsets from anchors, without those that overlap better ones (Faster R-CNN:
+_PROPOSALS = """Regions that may hold objects: boxes at offsets from anchors, without those that overlap better ones (Faster
+R-CNN:
     Ren et al., 2015).
 
-    Regions smaller than `rpn_min_size` times the scale of the image, and those outside of it, count after all others, with the score
-    -1.  The last pixel belongs to a region: its width is ``right - left + 1``.  The gradient is zero.
+    Regions smaller than `rpn_min_size` times the scale of the image, and those outside of it, count after all others, with the
+    score -1.  The last pixel belongs to a region: its width is ``right - left + 1``.  The gradient is zero.
 
     Parameters
     ----------
@@ -334,8 +336,8 @@ _PROPOSALS = """Regions that may hold objects: boxes at offsets from anchors, wi
         ``({batch} * rpn_post_nms_top_n, 5)``: number of the image, left, top, right, bottom.
 
     >>> scores, offsets = mx.nd.array([[[[0.5]], [[0.5]]]]), mx.nd.zeros((1, 4, 1, 1))
-    >>> mx.nd.contrib.{name}(scores, offsets, mx.nd.array([[16, 16, 1]]), scales=(1,), ratios=(1,), rpn_post_nms_top_n=1).asnumpy().tolist()
-    [[0.0, 0.0, 0.0, 15.0, 15.0]]
+    >>> mx.nd.contrib.{name}(scores, offsets, mx.nd.array([[16, 16, 1]]), scales=(1,), ratios=(1,),
+    rpn_post_nms_top_n=1).asnumpy().tolist() [[0.0, 0.0, 0.0, 15.0, 15.0]]
     """
 
 
@@ -344,7 +346,7 @@ def _proposal(name, batch):
 
     def regions(
         cls_prob, bbox_pred, im_info, *, rpn_pre_nms_top_n: int = 6000, rpn_post_nms_top_n: _Size = 300, threshold: float = 0.7,
-        rpn_min_size: int = 16, scales: Floats = Floats((4.0, 8.0, 16.0, 32.0)), ratios: Floats = Floats((0.5, 1.0, 2.0)),
+        rpn_min_size: int = 16, scales: Floats = (4.0, 8.0, 16.0, 32.0), ratios: Floats = (0.5, 1.0, 2.0),
         feature_stride: Count = 16, output_score: bool = False, iou_loss: bool = False,
     ):  # fmt: skip
         pass
@@ -352,7 +354,7 @@ def _proposal(name, batch):
     def dims(*, rpn_post_nms_top_n, scales, ratios, output_score, **params):
         n, count = rpn_post_nms_top_n, len(scales) * len(ratios)
         if count == 0:
-            raise OpValueError(f"operator {name}: scales={scales}, ratios={ratios}; expected at least one of each")
+            raise OpValueError(f"operator _contrib_{name}: scales={scales}, ratios={ratios}; expected at least one of each")
         rows = n if batch == 1 else Of("batch", lambda size: size * n, lambda size: divided(size, n))
         found = {"cls_prob": (batch, 2 * count, "height", "width"), "bbox_pred": (batch, 4 * count, "height", "width"),
                  "im_info": (batch, 3), "output": (rows, 5)}  # fmt: skip
@@ -385,8 +387,8 @@ def _shifted_anchors(np, size, stride, scales, ratios):
     return found
 
 
-def _propose(np, inputs, outputs, *, rpn_pre_nms_top_n, rpn_post_nms_top_n, threshold, rpn_min_size, scales, ratios, feature_stride,
-             output_score, iou_loss):  # fmt: skip
+def _propose(np, inputs, outputs, *, rpn_pre_nms_top_n, rpn_post_nms_top_n, threshold, rpn_min_size, scales, ratios,
+             feature_stride, output_score, iou_loss):  # fmt: skip
     scores, offsets, info = inputs
     batch, height, width = len(scores), *scores.shape[2:]
     n = scores.shape[1] // 2 * height * width

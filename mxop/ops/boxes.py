@@ -1,7 +1,7 @@
 """Boxes: overlaps, suppression of the weaker ones, matching, and offsets between boxes.
 
-A box is four numbers: ``corner`` (left, top, right, bottom), or ``center`` (x, y, width, height).  What takes one decision after the
-other is a compiled loop on the CPU; for arrays on a GPU, the data are copied there and the results back.
+A box is four numbers: ``corner`` (left, top, right, bottom), or ``center`` (x, y, width, height).  What takes one decision
+after the other is a compiled loop on the CPU; for arrays on a GPU, the data are copied there and the results back.
 """
 
 import math
@@ -40,9 +40,9 @@ def on_host(op):
 
 
 def survivors(np, sides, area, kinds, counts, threshold, extra=0, most=-1):
-    """Return which boxes are kept, as truths: no stronger box of their kind that is kept overlaps them by more than a threshold.
+    """Return which boxes are kept: no stronger one of their kind that is kept overlaps them by more than a threshold.
 
-    `sides` are four arrays ``(batch, n)``, from the strongest box to the weakest; ``_kernels/boxes.pyx`` says what the others are.
+    `sides` are four arrays ``(batch, n)``, from the strongest box to the weakest; see ``mxop/_kernels/boxes.pyx``.
     """
     packed = np.stack([*sides, area, kinds], axis=1)
     kept = np.zeros(area.shape, packed.dtype)
@@ -70,7 +70,7 @@ def _common(low, high, low2, high2):
     return F.where(length > 0, length, 0)
 
 
-@elementwise(name="_box_overlap", broadcast=True, rule=lambda g, *args, **params: (None,) * 8)
+@elementwise(name="_box_overlap", broadcast=True, rule=lambda *args, **params: (None,) * 8)
 def box_overlap(a, b, c, d, a2, b2, c2, d2, *, center: bool):
     """Intersection over union of two boxes of four numbers each; 0 where they do not intersect."""
     left, top, right, bottom, area = _edges(a, b, c, d, center)
@@ -107,7 +107,7 @@ def box_iou(F, lhs, rhs, *, format: Format = "corner"):
     [[0.1429000049829483], [0.1429000049829483]]
     """
     for name, boxes in (("lhs", lhs), ("rhs", rhs)):
-        check_width("box_iou", name, boxes.shape)
+        check_width("_contrib_box_iou", name, boxes.shape)
     ndims = len(lhs.shape), len(rhs.shape)
     for _ in range(ndims[1] - 1):
         lhs = F.expand_dims(lhs, axis=-2)
@@ -133,9 +133,10 @@ def box_nms(
 ):  # fmt: skip
     """Keep the boxes of large scores, and drop what overlaps them (non-maximum suppression).
 
-    The boxes that are kept come first, from the largest score to the smallest, equal ones in their order; all other rows are -1.
-    A box is kept unless its score is at most `valid_thresh` or NaN, it is of the background, it is not among the `topk`,
-    or its intersection over union with a box that is kept is larger than `overlap_thresh`.  The gradient goes to the boxes that are kept.
+    The boxes that are kept come first, from the largest score to the smallest, equal ones in their order; all other rows are
+    -1. A box is kept unless its score is at most `valid_thresh` or NaN, it is of the background, it is not among the `topk`,
+    or its intersection over union with a box that is kept is larger than `overlap_thresh`.  The gradient goes to the boxes that
+    are kept.
 
     Parameters
     ----------
@@ -167,22 +168,23 @@ def box_nms(
 @box_nms.shape
 def _(data, *, coord_start, score_index, id_index, **params):
     if len(data) < 2:
-        raise OpValueError(f"operator box_nms: data has shape {infer.show(data)}; expected (..., boxes, width)")
+        raise OpValueError(f"operator _contrib_box_nms: data has shape {infer.show(data)}; expected (..., boxes, width)")
     width = data[-1]
     if not 0 <= coord_start <= width - 4:
-        raise OpValueError(f"operator box_nms: coord_start={coord_start}; expected four coordinates among the {width} numbers of a box")
+        raise OpValueError(f"operator _contrib_box_nms: coord_start={coord_start}; expected four coordinates among the {width} "
+                           "numbers of a box")  # fmt: skip
     for name, at in [("score_index", score_index), *[("id_index", id_index)] * (id_index >= 0)]:
         if not 0 <= at < width or coord_start <= at < coord_start + 4:
-            raise OpValueError(f"operator box_nms: {name}={at}; expected one of the {width} numbers of a box, but for its coordinates, "
-                               f"which begin at {coord_start}")  # fmt: skip
+            raise OpValueError(f"operator _contrib_box_nms: {name}={at}; expected one of the {width} numbers of a box, but for "
+                               f"its coordinates, which begin at {coord_start}")  # fmt: skip
     if id_index == score_index:
-        raise OpValueError(f"operator box_nms: id_index={id_index} is the score_index, too")
+        raise OpValueError(f"operator _contrib_box_nms: id_index={id_index} is the score_index, too")
     return [data, (*data[:-1], 1)]
 
 
 @box_nms.infer
 def _(ins, outs, **params):
-    one = infer.same_shape("box_nms", ["data", "output0"], [ins[0], outs[0]])[0]
+    one = infer.same_shape("_contrib_box_nms", ["data", "output0"], [ins[0], outs[0]])[0]
     return [one], [one, outs[1]]
 
 
@@ -198,8 +200,8 @@ def _converted(np, boxes, out_format):
 
 
 @on_host(box_nms)
-def _(np, inputs, outputs, *, overlap_thresh, valid_thresh, topk, coord_start, score_index, id_index, background_id, force_suppress,
-      in_format, out_format):  # fmt: skip
+def _(np, inputs, outputs, *, overlap_thresh, valid_thresh, topk, coord_start, score_index, id_index, background_id,
+      force_suppress, in_format, out_format):  # fmt: skip
     found, places = outputs
     n, width = found.shape[-2:]
     if topk == 0 or found.size == 0:
@@ -218,7 +220,9 @@ def _(np, inputs, outputs, *, overlap_thresh, valid_thresh, topk, coord_start, s
     sizes = (c, d) if in_format == "center" else (c - a, d - b)
     area = np.where((sizes[0] < 0) | (sizes[1] < 0), 0, sizes[0] * sizes[1])
     sides = (a - c / 2, b - d / 2, a + c / 2, b + d / 2) if in_format == "center" else (a, b, c, d)
-    kinds = np.zeros_like(area) if id_index < 0 or force_suppress else np.nan_to_num(np.trunc(ranked[..., id_index]), nan=-math.inf)
+    kinds = np.zeros_like(area)
+    if id_index >= 0 and not force_suppress:
+        kinds = np.nan_to_num(np.trunc(ranked[..., id_index]), nan=-math.inf)  # MXNet compares whole numbers
     kept = survivors(np, sides, area, kinds, counts, overlap_thresh)
     row, column = np.nonzero(kept)
     new = (np.cumsum(kept, axis=1) - 1)[row, column]
@@ -231,10 +235,17 @@ def _(np, inputs, outputs, *, overlap_thresh, valid_thresh, topk, coord_start, s
 
 
 @box_nms.gradient
-def _(F, heads, inputs, outputs, **params):
-    places = F.broadcast_like(outputs[1], inputs[0])
-    inside = F.cast(places >= 0, dtype=inputs[0].dtype)
-    return [F._where_inside(inside, F._take_lanes(heads[0], places, axis=-2), F.zeros_like(inputs[0]))]
+def _(F, heads, inputs, outputs, *, topk, coord_start, in_format, out_format, **params):
+    head, places = heads[0], F.broadcast_like(outputs[1], inputs[0])
+    if in_format != out_format and topk != 0:
+        width, ends = head.shape[-1], (0, coord_start, coord_start + 2, coord_start + 4)
+        parts = [F.slice_axis(head, axis=-1, begin=i, end=j) for i, j in zip(ends, (*ends[1:], width), strict=True) if i < j]
+        at = int(coord_start > 0)
+        low, high = parts[at : at + 2]
+        parts[at : at + 2] = [low / 2 - high, low / 2 + high] if out_format == "center" else [low + high, (high - low) / 2]
+        head = F.concat(*parts, dim=-1)
+    inside = F.cast(places >= 0, dtype=head.dtype)
+    return [F._where_inside(inside, F._take_lanes(head, places, axis=-2), F.zeros_like(inputs[0]))]
 
 
 # ---- matching --------------------------------------------------------------------------------------------------------------
@@ -269,7 +280,8 @@ def bipartite_matching(data, *, is_ascend: bool = False, threshold: float, topk:
 @bipartite_matching.shape
 def _(data, **params):
     if len(data) < 2:
-        raise OpValueError(f"operator bipartite_matching: data has shape {infer.show(data)}; expected (..., rows, columns)")
+        raise OpValueError(f"operator _contrib_bipartite_matching: data has shape {infer.show(data)}; expected (..., rows, "
+                           "columns)")  # fmt: skip
     return [data[:-1], (*data[:-2], data[-1])]
 
 
@@ -292,7 +304,7 @@ def _(np, inputs, outputs, *, is_ascend, threshold, topk):
 
 
 # ---- offsets ---------------------------------------------------------------------------------------------------------------
-@elementwise(name="_box_offset", broadcast=True, rule=lambda g, *args: (None,) * 7)
+@elementwise(name="_box_offset", broadcast=True, rule=lambda *args: (None,) * 9)
 def box_offset(sample, low, high, wanted_low, wanted_high, mean, std, mean2, std2):
     """Offset of the middle of an interval from that of an anchor, in its lengths, and the logarithm of the ratio of lengths.
 
@@ -355,7 +367,7 @@ float_types(box_encode)
 zero_gradient(box_encode)
 
 
-@elementwise(name="_box_placed", broadcast=True, rule=lambda g, *args, **params: (None,) * 4)
+@elementwise(name="_box_placed", broadcast=True, rule=lambda *args, **params: (None,) * 4)
 def box_placed(offset, ratio, a, c, *, std: float, std2: float, clip: float, center: bool):
     """Ends of an interval that lies at an offset from an anchor; the inverse of ``_box_offset``."""
     length, middle = (c, a) if center else (c - a, a + (c - a) / 2)
@@ -366,8 +378,8 @@ def box_placed(offset, ratio, a, c, *, std: float, std2: float, clip: float, cen
 
 
 @composite(name="_contrib_box_decode")
-def box_decode(F, data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: float = 1.0, std3: float = 1.0, clip: float = -1.0,
-               format: Format = "center"):  # fmt: skip
+def box_decode(F, data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: float = 1.0, std3: float = 1.0,
+               clip: float = -1.0, format: Format = "center"):  # fmt: skip
     """Boxes (left, top, right, bottom) that lie at some offsets from anchors: the inverse of ``box_encode``.
 
     The gradient is zero.
