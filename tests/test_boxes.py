@@ -60,7 +60,8 @@ def test_nothing_has_a_result(op, shapes):
 # ---- suppression ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("params, kept", [
     ({"id_index": 0, "force_suppress": True}, [3, 0]), ({"id_index": 0}, [3, 0, 1]),
-    ({"id_index": 0, "background_id": 0}, [3, 1]), ({"background_id": 0}, [3, 0]), ({"valid_thresh": 0.9}, []), ({"valid_thresh": 0.5}, [3]), ({"topk": 1}, [3]),
+    ({"id_index": 0, "background_id": 0}, [3, 1]), ({"background_id": 0}, [3, 0]), ({"valid_thresh": 0.9}, []),
+    ({"valid_thresh": 0.5}, [3]), ({"topk": 1}, [3]),
     ({"topk": 100}, [3, 0]), ({"topk": -5}, [3, 0]), ({"overlap_thresh": -1}, [3]), ({"overlap_thresh": 1}, [3, 0, 1, 2]),
 ])  # fmt: skip
 def test_which_boxes_are_kept_and_get_a_gradient(params, kept):
@@ -181,7 +182,8 @@ def test_classes_that_anchors_learn(label, params, classes):
 # ---- detections ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("params, classes, scores", [
     ({}, [0, 1, -1, 0], [0.6, 0.6, 0.5, 0.4]), ({"threshold": 0.6}, [0, 1, -1, -1], [0.6, 0.6, -1, -1]),
-    ({"force_suppress": True}, [0, 1, -1, -1], [0.6, 0.6, 0.5, 0.4]), ({"background_id": 1}, [0, 1, -1, 0], [0.6, 0.6, 0.5, 0.4]),
+    ({"force_suppress": True}, [0, 1, -1, -1], [0.6, 0.6, 0.5, 0.4]),
+    ({"background_id": 1}, [0, 1, -1, 0], [0.6, 0.6, 0.5, 0.4]),
     ({"nms_threshold": 0}, [0, 0, 0, 1], [0.6, 0.5, 0.4, 0.6]), ({"nms_threshold": 1.5}, [0, 0, 0, 1], [0.6, 0.5, 0.4, 0.6]),
     ({"nms_threshold": 1}, [0, 1, 0, 0], [0.6, 0.6, 0.5, 0.4]), ({"nms_topk": 1}, [0, -1, -1, -1], [0.6, 0.5, 0.4, 0.6]),
     ({"nms_topk": 2, "force_suppress": True}, [0, 1, -1, -1], [0.6, 0.6, 0.4, 0.6]),

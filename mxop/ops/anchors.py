@@ -336,8 +336,10 @@ R-CNN:
         ``({batch} * rpn_post_nms_top_n, 5)``: number of the image, left, top, right, bottom.
 
     >>> scores, offsets = mx.nd.array([[[[0.5]], [[0.5]]]]), mx.nd.zeros((1, 4, 1, 1))
-    >>> mx.nd.contrib.{name}(scores, offsets, mx.nd.array([[16, 16, 1]]), scales=(1,), ratios=(1,),
-    rpn_post_nms_top_n=1).asnumpy().tolist() [[0.0, 0.0, 0.0, 15.0, 15.0]]
+    >>> image, small = mx.nd.array([[16, 16, 1]]), {{"scales": (1,), "ratios": (1,), "rpn_post_nms_top_n": 1}}
+    >>> image, small = mx.nd.array([[16, 16, 1]]), {{"scales": (1,), "ratios": (1,), "rpn_post_nms_top_n": 1}}
+    >>> mx.nd.contrib.{name}(scores, offsets, image, **small).asnumpy().tolist()
+    [[0.0, 0.0, 0.0, 15.0, 15.0]]
     """
 
 
