@@ -337,7 +337,6 @@ R-CNN:
 
     >>> scores, offsets = mx.nd.array([[[[0.5]], [[0.5]]]]), mx.nd.zeros((1, 4, 1, 1))
     >>> image, small = mx.nd.array([[16, 16, 1]]), {{"scales": (1,), "ratios": (1,), "rpn_post_nms_top_n": 1}}
-    >>> image, small = mx.nd.array([[16, 16, 1]]), {{"scales": (1,), "ratios": (1,), "rpn_post_nms_top_n": 1}}
     >>> mx.nd.contrib.{name}(scores, offsets, image, **small).asnumpy().tolist()
     [[0.0, 0.0, 0.0, 15.0, 15.0]]
     """
