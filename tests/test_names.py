@@ -37,7 +37,7 @@ def told(function):
     (lambda: mx.nd.ROIPooling, "mx.nd.ROIPooling"), (lambda: mx.nd.op.Correlation, "mx.nd.op.Correlation"),
     (lambda: mx.nd.image.resize, "mx.nd.image.resize"),
     (lambda: mx.sym.contrib.dgl_subgraph, "mx.sym.contrib.dgl_subgraph"),
-    (lambda: mx.nd.contrib.box_nms, "mx.nd.contrib.box_nms"),
+    (lambda: mx.nd.contrib.dgl_adjacency, "mx.nd.contrib.dgl_adjacency"),
     (lambda: mx.image.imread, "mx.image"), (lambda: mx.io.ImageRecordIter, "mx.io.ImageRecordIter"),
     (lambda: mx.util.use_np, "mx.util.use_np"), (lambda: mx.nd.imdecode, "mx.nd.imdecode"),
     (lambda: mx.contrib.tensorboard, "mx.contrib.tensorboard"),
@@ -147,10 +147,10 @@ def test_suggestions(get, end):
 
 
 def test_a_user_s_operator_is_found_where_it_is():
-    op = mx.op.elementwise(name="box_iou")(lambda data: data * 2)
+    op = mx.op.elementwise(name="dgl_adjacency")(lambda data: data * 2)
     try:
-        end = f"MXNet has mx.nd.contrib.box_iou, {NOT_YET}; there is mx.nd.box_iou"
-        assert told(lambda: mx.nd.contrib.box_iou).endswith(end)
+        end = f"MXNet has mx.nd.contrib.dgl_adjacency, {NOT_YET}; there is mx.nd.dgl_adjacency"
+        assert told(lambda: mx.nd.contrib.dgl_adjacency).endswith(end)
     finally:
         mx.op.unregister(op.name)
 

@@ -25,7 +25,7 @@ def text_of(*nodes, heads, row_ptr=()):
 NET = text_of(
     ("null", "data", [], {}), ("null", "w", [], {"__shape__": "(4, 3, 3, 3)"}),
     ("Correlation", "c", [(0, 0), (1, 0)], {"kernel": "(3, 3)", "num_filter": "4", "no_bias": "True"}),
-    ("_contrib_Proposal", "t", [(2, 0)], {"output_score": "True"}), ("exp", "e", [(3, 0)], {}), ("Dropout", "d", [(4, 0)], {}),
+    ("_contrib_RROIAlign", "t", [(2, 0)], {"output_score": "True"}), ("exp", "e", [(3, 0)], {}), ("Dropout", "d", [(4, 0)], {}),
     ("Correlation", "c2", [(2, 0), (1, 0)], {"kernel": "(1, 1)", "num_filter": "4", "no_bias": "True"}),
     heads=[(5, 0), (3, 1), (6, 0)], row_ptr=[0, 1, 2, 3, 5, 6, 8, 9],
 )  # fmt: skip
@@ -34,7 +34,7 @@ NET = text_of(
 def test_the_error_lists_all_with_their_number():
     with pytest.raises(NotYetError) as caught:
         mx.sym.load_json(NET)
-    assert "Correlation (2), _contrib_Proposal (1), which MXNet has and mxop does not have yet" in str(caught.value)
+    assert "Correlation (2), _contrib_RROIAlign (1), which MXNet has and mxop does not have yet" in str(caught.value)
     assert "allow_missing=True" in str(caught.value)
 
 
@@ -42,9 +42,9 @@ def test_those_of_subgraphs_and_of_others_are_listed_too():
     graph = json.loads((DATA / "loop.json").read_text())
     loop = next(node for node in graph["nodes"] if node["op"] == "_foreach")
     first, second = [node for node in loop["subgraphs"][0]["nodes"] if node["op"] != "null"][:2]
-    first["op"], second["op"] = "exq", "_contrib_Proposal"
+    first["op"], second["op"] = "exq", "_contrib_RROIAlign"
     with pytest.raises(
-        NotYetError, match=r"_contrib_Proposal \(1\), which MXNet has .*; and 'exq' \(1; did you mean 'exp'\?\)"
+        NotYetError, match=r"_contrib_RROIAlign \(1\), which MXNet has .*; and 'exq' \(1; did you mean 'exp'\?\)"
     ):
         mx.sym.load_json(json.dumps(graph))
     with pytest.raises(OpLookupError, match=r"'my_op_of_yesterday' \(1\), which is not registered: import") as caught:
@@ -103,7 +103,7 @@ def test_states_are_told_from_arguments():
 ])  # fmt: skip
 def test_what_would_have_to_know_the_operator_names_it(use):
     with pytest.raises(
-        NotYetError, match=r"'(Correlation|_contrib_Proposal|Dropout)'.*MXNet has it, mxop does not have it yet"
+        NotYetError, match=r"'(Correlation|_contrib_RROIAlign|Dropout)'.*MXNet has it, mxop does not have it yet"
     ):
         use(mx.sym.load_json(NET, allow_missing=True))
 
