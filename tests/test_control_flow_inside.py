@@ -2,6 +2,7 @@
 
 import _thread
 import json
+import signal
 import threading
 
 import numpy as np
@@ -355,7 +356,15 @@ def test_an_error_in_a_step_is_told_with_its_operator():
         executor.forward()
 
 
-def test_a_long_loop_can_be_interrupted_and_lets_other_threads_run():
+@pytest.fixture
+def interruptible():
+    """Let SIGINT raise KeyboardInterrupt: processes that a shell starts in the background ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_long_loop_can_be_interrupted_and_lets_other_threads_run(interruptible):
     i, s = V("i"), V("s")
     _, (_, s) = sym.contrib.while_loop(lambda i, s: i >= 0, lambda i, s: ([], [i + 1, s + 1]), [i, s], 2_000_000_000)
     executor = s.bind(mx.cpu(), {"i": nd.zeros(1, dtype="float64"), "s": nd.zeros(1)})

@@ -56,7 +56,7 @@ def test_an_executor_that_ends_there():
         want[_kept(mask)] = heads * np.exp(X)[_kept(mask)]
         np.testing.assert_allclose(bound.grad_dict["x"].asnumpy(), want, rtol=1e-6)
         assert not bound.grad_dict["m"].asnumpy().any()
-        with pytest.raises(mx.MXNetError, match="Head gradient 0, need"):
+        with pytest.raises(mx.MXNetError, match="Head gradient 0: expected shape"):
             bound.backward(nd.ones((5, 3)))
     for out, values, seen in held:  # the next run changes no array that a user holds
         np.testing.assert_array_equal(out.asnumpy(), values)
