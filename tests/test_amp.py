@@ -168,6 +168,7 @@ def test_mixed_precision_of_calls():
         assert nd.FullyConnected(data=b, weight=w, num_hidden=4, no_bias=True).dtype == low
         assert nd.relu(a).dtype == low and nd.exp(a).dtype == wide and nd.op.exp(a).dtype == wide
         assert nd.Activation(a, act_type="softrelu").dtype == wide and nd.Activation(a, act_type="relu").dtype == low
+        assert nd.Activation(a, "softrelu").dtype == wide and nd.Activation(a, "relu").dtype == low
         both = a + b, b - a, a * b, nd.broadcast_add(a, b), nd.concat(a, b), nd.stack(a, b), nd.where(a, a, b), nd.add_n(a, b)
         for mixed in both:
             assert mixed.dtype == wide

@@ -93,6 +93,21 @@ def test_running_sums(simulated_gpu, shape, axis, dtype):
         np.testing.assert_array_equal(found.asnumpy(), want.asnumpy())
 
 
+def test_results_that_lie_apart(simulated_gpu):
+    x = np.arange(12, dtype="float32").reshape(3, 4)
+    g, at = nd.array(x, ctx=simulated_gpu), nd.array([1, 0, 2], ctx=simulated_gpu)
+    part = g[:, 1:3]
+    np.testing.assert_array_equal(nd.take(part, at).asnumpy(), x[[1, 0, 2], 1:3])
+    np.testing.assert_array_equal(nd.cumsum(part, axis=0).asnumpy(), x[:, 1:3].cumsum(0))
+    for call, want in ((lambda out: nd.cumsum(g, axis=1, out=out), x.cumsum(1)),
+                       (lambda out: nd.take(g, at, out=out), x[[1, 0, 2]]),
+                       (lambda out: nd._internal._take_grad(g, at, g, out=out), x[[1, 0, 2]])):  # fmt: skip
+        whole = nd.zeros((3, 8), ctx=simulated_gpu)
+        call(whole[:, ::2])
+        np.testing.assert_array_equal(whole.asnumpy()[:, ::2], want)
+        assert not whole.asnumpy()[:, 1::2].any()
+
+
 def test_running_sums_of_fractions_do_not_vary(simulated_gpu):
     x = nd.array(np.random.default_rng(0).normal(size=(2, 10_000)), ctx=simulated_gpu)
     found = nd.cumsum(x, axis=1).asnumpy()

@@ -34,11 +34,6 @@ def _code(array: Any) -> int:
     return dtypes.code_of(array.dtype)
 
 
-def _summed_in(code: int) -> int:
-    """Return the type in which elements of a result are added up."""
-    return dtypes.INT64 if code == dtypes.BOOL else dtypes.COMPUTED_AS.get(code, code)
-
-
 def _converted(code: int, text: str, summed: int, result: int) -> str:
     """Return the text of an element in the type in which elements are added up; of a result of truths, whether it is not 0."""
     number = read(code, text, COMPUTE[dtypes.COMPUTED_AS.get(code, code)])
@@ -114,7 +109,7 @@ def sums_at(source: Any, order: Any, starts: Any, out: Any, outer: int, n: int, 
     code, result, total = _code(source), _code(out), outer * n * inner
     if total == 0:
         return
-    summed = _summed_in(result)
+    summed = dtypes.summed_in(result)
     ctype = COMPUTE[summed]
     value = _converted(code, "x[((at / middle) * count + (mx_index)order[k]) * inner + here % inner]", summed, code)
     step = f"sum = ({ctype})(sum + {value});" if add else f"sum = {value};"
@@ -145,7 +140,7 @@ def running_sums(source: Any, out: Any, outer: int, n: int, inner: int) -> None:
     if out.size == 0:
         return
     code, result = _code(source), _code(out)
-    summed = _summed_in(result)
+    summed = dtypes.summed_in(result)
     ctype = COMPUTE[summed]
     value = _converted(code, "x[place]", summed, result)
     store = f"y[place] = {STORAGE[result][2].format('sum')};"

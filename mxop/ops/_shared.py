@@ -122,11 +122,6 @@ def compiled(name):
     return import_module(f"mxop._kernels.{name}")
 
 
-def summed_in(code):
-    """Return the type in which elements are added up: sums of halves are rounded once, and truths are counted."""
-    return dtypes.INT64 if code == dtypes.BOOL else dtypes.COMPUTED_AS.get(code, code)
-
-
 def element(number, dtype, who):
     """Return a number as an element of a type: cut, and wrapped; what 64 bits do not hold is refused."""
     import numpy as np

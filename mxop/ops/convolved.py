@@ -11,7 +11,7 @@ from ..opdef import Shape, infer, kernel
 from ..opdef.parts import Part
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import Count, both_ways, compiled, float_types, size_of, summed_in
+from ._shared import Count, both_ways, compiled, float_types, size_of
 from .matrix import product_gpu
 from .windows import Frame, add_windows, counts, frame, put_windows
 
@@ -345,7 +345,7 @@ def _(xp, inputs, outputs, *, kernel, stride, dilate, pad, num_group, size):
     rows = weight.reshape(num_group, len(weight) // num_group, -1)
     columns = product_gpu(xp, rows, _rows(head, num_group), True, False)
     columns = columns.reshape(out.shape[1], -1, out.shape[0], *head.shape[2:])
-    total = xp.empty(out.shape, dtypes.numpy_dtype(summed_in(dtypes.code_of(out.dtype))))
+    total = xp.empty(out.shape, dtypes.numpy_dtype(dtypes.summed_in(dtypes.code_of(out.dtype))))
     add_windows(batch_in_front(columns), total, frame("_convolved_data", kernel, stride, dilate, pad))
     out[...] = total
 

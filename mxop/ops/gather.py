@@ -11,7 +11,7 @@ from ..opdef import DType, Shape, composite, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpIndexError, OpValueError
 from ..support.shape_mode import numpy_shape
-from ._shared import Count, both_ways, compiled, element, size_of, summed_in, typed_by_first
+from ._shared import Count, both_ways, compiled, element, size_of, typed_by_first
 
 
 class Span(NamedTuple):
@@ -37,7 +37,7 @@ def _prepare(steps, op, out, source, index, span, mode, put):
     gather = compiled("gather")
     wide = out.dtype_code
     if put == "add":
-        wide = summed_in(wide)
+        wide = dtypes.summed_in(wide)
     index = steps.converted(index, index.dtype_code if gather.reads(index.dtype_code) else dtypes.FLOAT32)
     found = steps.room(out, wide)
     work = gather.Gather(wide, index.dtype_code, index.size, span.sizes, span.outer, span.inner, mode, span.lanes, put)

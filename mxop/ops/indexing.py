@@ -15,7 +15,7 @@ from ..opdef import kernel
 from ..support import dtypes
 from ..support.errors import OpIndexError, OpTypeError, OpValueError, shown
 from ..support.shape_mode import numpy_shape
-from ._shared import on_both, summed_in, typed_by_first
+from ._shared import on_both, typed_by_first
 from .gather import sums_at
 
 ARRAY, NEW = "@", "new"
@@ -418,7 +418,7 @@ def _(xp, inputs, outputs, *, key):
     if xp.__name__ == "cupy":  # the indices were looked at by the operator whose gradient this is
         _add_up(xp, out, place, head)
         return
-    total = xp.zeros(out.shape, dtypes.numpy_dtype(summed_in(dtypes.code_of(out.dtype))))
+    total = xp.zeros(out.shape, dtypes.numpy_dtype(dtypes.summed_in(dtypes.code_of(out.dtype))))
     with _bounds("_getitem_grad"):
         xp.add.at(total, place, head.astype(total.dtype))
     out[...] = total.astype(out.dtype)

@@ -6,7 +6,7 @@ from ..opdef import Shape, composite, infer, kernel
 from ..opdef.parts import Part
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import Count, both_ways, divided, element, on_both, shaped_like, summed_in, times, typed_by_first
+from ._shared import Count, both_ways, divided, element, on_both, shaped_like, times, typed_by_first
 
 
 def forward_and_back(op, forward, backward):
@@ -329,7 +329,7 @@ def _fold_margins(total, shape, mode, pad_width):
 @pad_border_grad.cpu(prepared=True)
 def _(steps, inputs, outputs, **params):
     (head,), (out,) = inputs, outputs
-    memory = steps.temporary(head.shape, summed_in(head.dtype_code))
+    memory = steps.temporary(head.shape, dtypes.summed_in(head.dtype_code))
     steps.move(head, memory)
     total = Part(steps, memory)
     _fold_margins(total, out.shape, **params)
@@ -339,7 +339,7 @@ def _(steps, inputs, outputs, **params):
 @pad_border_grad.gpu
 def _(xp, inputs, outputs, **params):
     (head,), (out,) = inputs, outputs
-    total = head.astype(dtypes.numpy_dtype(summed_in(dtypes.code_of(head.dtype))))
+    total = head.astype(dtypes.numpy_dtype(dtypes.summed_in(dtypes.code_of(head.dtype))))
     _fold_margins(total, out.shape, **params)
     out[...] = total[_inside(out.shape, params["pad_width"])]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ..opdef import Bound, DType, F, elementwise, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import along, compiled, on_both, summed_in
+from ._shared import along, compiled, on_both
 
 #: Name, namespaces of aliases (``_sparse`` of ``_sparse_sin``), formula, summary, an example's data and what it gives.
 TABLE = (
@@ -221,7 +221,7 @@ def _(ins, outs, *, dtype, **params):
 @cumsum.cpu(prepared=True)
 def _(steps, inputs, outputs, *, axis, dtype):
     (a,), (out,) = inputs, outputs
-    code = summed_in(out.dtype_code)
+    code = dtypes.summed_in(out.dtype_code)
     if out.dtype_code == dtypes.BOOL:  # counts how many there were
         a = steps.converted(a, dtypes.BOOL)
     found = steps.room(out, code)

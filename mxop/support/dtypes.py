@@ -62,6 +62,11 @@ def widest(first: int, *others: int) -> int:
     return first
 
 
+def summed_in(code: int) -> int:
+    """Return the type in which elements are added up: sums of halves are rounded once, and truths are counted."""
+    return INT64 if code == BOOL else COMPUTED_AS.get(code, code)
+
+
 _numpy: dict[int, np.dtype] = {code: np.dtype(name) for code, name in NAMES.items() if code != BFLOAT16}
 _known: dict[Any, int] = {}
 

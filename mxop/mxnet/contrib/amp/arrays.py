@@ -8,7 +8,7 @@ from typing import Any
 
 from .... import ndarray as nd
 from .... import symbol as sym
-from ....graph.ir import Entry
+from ....graph.calls import split_call
 from ....opdef import Operator, registry
 from ....support import dtypes
 from ....support.errors import OpValueError
@@ -71,7 +71,8 @@ def _on_arrays(function: Callable, op: Operator, lists: Lists) -> Callable:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        way = lists.way(op, kwargs)
+        params = split_call(op, args, kwargs, nd.NDArray)[1] if lists.asks(op) else {}
+        way = lists.way(op, params)
         if way is not None:
             arrays = [a for a in _flat((*args, *(v for k, v in kwargs.items() if k != "out"))) if isinstance(a, nd.NDArray)]
             target = _wanted(way, lists.code, [dtypes.code_of(a.dtype) for a in arrays])
@@ -128,13 +129,9 @@ def _converted(made: Any, lists: Lists) -> Any:
         return made
     inputs = [sym.Symbol([e]) for e in node.inputs]
     if way == "widest":
-        entries = _entries(sym.amp_multicast(*inputs, num_outputs=len(inputs)))
+        entries = sym.amp_multicast(*inputs, num_outputs=len(inputs))._entries
     else:
         target = lists.target if way == "low" else "float32"
-        entries = [e for x in inputs for e in _entries(sym.amp_cast(x, dtype=target))]
+        entries = [e for x in inputs for e in sym.amp_cast(x, dtype=target)._entries]
     new = node.replaced(tuple(entries))
     return sym.Symbol([(new, k) for _, k in made._entries])
-
-
-def _entries(symbol: Any) -> Sequence[Entry]:
-    return symbol._entries

@@ -151,6 +151,10 @@ class Lists:
             return "float32" if str(given) in values else None
         return self._way.get(op)
 
+    def asks(self, op: Operator) -> bool:
+        """Return whether :meth:`way` depends on a parameter."""
+        return op in self._values
+
     def operators(self) -> set[Operator]:
         """Return the operators whose inputs may be converted."""
         return {*self._way, *self._values}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import MethodType
 from typing import Any
@@ -68,6 +68,7 @@ class _Step:
     def __init__(self, rescale_grad: float):
         self.scaler = LossScaler()
         self.rescale_grad = rescale_grad
+        self.factor = 1.0  # that the gradients are multiplied by
         self.grads: list = []
         self.skip = False
 
@@ -128,7 +129,7 @@ def scale_loss(loss: Any, optimizer_or_trainer: Optimizer) -> Iterator[Any]:
     for one in losses:
         if not isinstance(one, nd.NDArray):
             raise OpTypeError(f"amp.scale_loss: loss is {shown(one)}; expected a recorded NDArray, or a list of these")
-    factor = step.scaler.loss_scale
+    step.factor = factor = step.scaler.loss_scale
     optimizer_or_trainer.rescale_grad = step.rescale_grad / factor
     step.grads = tape.gradients_below(losses)
     step.skip = False
@@ -147,11 +148,6 @@ def unscale(optimizer_or_trainer: Optimizer) -> None:
         Its ``rescale_grad`` becomes what it was before.
     """
     step = _step_of(optimizer_or_trainer, "unscale")
-    ratio = optimizer_or_trainer.rescale_grad / step.rescale_grad
-    for grad in _each(step.grads):
-        grad *= ratio
-    optimizer_or_trainer.rescale_grad = step.rescale_grad
-
-
-def _each(grads: Iterable[Any]) -> Iterator[Any]:
-    return iter({id(g): g for g in grads}.values())
+    for grad in step.grads:
+        grad *= 1 / step.factor
+    step.factor, optimizer_or_trainer.rescale_grad = 1.0, step.rescale_grad
