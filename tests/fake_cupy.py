@@ -124,6 +124,7 @@ def check_device(*arrays):
         if isinstance(a, ndarray):
             here = _current[-1]
             assert a.device.id == here, f"an array of device {a.device.id} is used while device {here} is the current one"
+            fake_kernels.used()
         elif isinstance(a, (list, tuple)):
             check_device(*a)
 
@@ -220,6 +221,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         return self.get().tolist()
 
     def get(self):
+        fake_kernels.used()
         waited(self.device.id)
         return self._host.copy()
 
@@ -451,7 +453,8 @@ def module(devices=2):
     ranges.clear()
     cupy.cuda.nvtx = types.SimpleNamespace(RangePush=ranges.append, RangePop=lambda: ranges.append(None))
     cupy.cuda.memory = types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
-    cupy.cuda.Stream, cupy.cuda.get_current_stream = fake_kernels.Stream, fake_kernels.Stream
+    cupy.cuda.Stream, cupy.cuda.get_current_stream = fake_kernels.Stream, fake_kernels.current_stream
+    fake_kernels.forget_streams()
     cupy.ElementwiseKernel, cupy.RawModule = fake_kernels.ElementwiseKernel, fake_kernels.RawModule
     cupy.ndarray = ndarray
     cupy.asarray = lambda a, dtype=None: a if isinstance(a, ndarray) and dtype in (None, a.dtype) else cupy.array(a, dtype)
