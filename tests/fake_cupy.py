@@ -153,6 +153,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     nbytes = property(lambda self: self._host.nbytes)
     flags = property(lambda self: self._host.flags)
     T = property(lambda self: _result(self._host.T, self))
+    real, imag = (property(lambda self, part=part: _result(getattr(self._host, part), self)) for part in ("real", "imag"))
 
     def __array__(self, *args, **kwargs):
         raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()`")
@@ -466,6 +467,7 @@ def module(devices=2):
     cupy.linalg = types.SimpleNamespace(
         **{n: _delegate(getattr(np.linalg, n)) for n in ("cholesky", "det", "eigh", "inv", "qr", "slogdet", "solve", "svd")}
     )
+    cupy.fft = types.SimpleNamespace(**{n: _delegate(getattr(np.fft, n)) for n in ("fft", "ifft")})
     pool = _Pool()
     cupy.get_default_memory_pool = cupy.get_default_pinned_memory_pool = lambda: pool
     return cupy

@@ -105,3 +105,20 @@ def test_the_stream_of_a_context(simulated_gpu, cupy):
     assert mx.gpu(0).stream is cupy.cuda.get_current_stream(0)
     with pytest.raises(mx.errors.DeviceError, match=r"cpu\(0\) has no stream"):
         _ = mx.cpu().stream
+
+
+# ---- stores ------------------------------------------------------------------------------------------------------------
+def test_a_device_store_stays_on_the_device(simulated_gpu, cupy):
+    import fake_cupy
+
+    for name, place in (("device", simulated_gpu), ("local", mx.cpu())):
+        store = mx.kv.create(name)
+        store.init("w", nd.ones((2,)))
+        store.set_optimizer(mx.optimizer.SGD(learning_rate=0.5, momentum=0.9))
+        gradients, out = [nd.ones((2,), ctx=mx.gpu(k)) for k in (0, 1)], nd.zeros((2,), ctx=simulated_gpu)
+        store.pushpull("w", gradients, out=out)
+        assert store._value("w").context == place
+        fake_cupy.waits.clear()
+        store.pushpull("w", gradients, out=out)
+        assert bool(fake_cupy.waits) == (name == "local")  # nothing went over the host
+        np.testing.assert_allclose(out.asnumpy(), [-1.9, -1.9], rtol=1e-6)

@@ -23,7 +23,7 @@ def on_host(op):
     """
 
     def decorate(run):
-        @op.both
+        @op.both(waits="the copies of its arrays, as it runs on the CPU")
         def _(xp, inputs, outputs, **params):
             import numpy as np
 
