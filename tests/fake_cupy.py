@@ -467,6 +467,8 @@ def module(devices=2):
     cupy.linalg = types.SimpleNamespace(
         **{n: _delegate(getattr(np.linalg, n)) for n in ("cholesky", "det", "eigh", "inv", "qr", "slogdet", "solve", "svd")}
     )
+    cupy.cuda.cublas = types.SimpleNamespace(gemmStridedBatchedEx=fake_kernels.multiply)
+    cupy.cuda.get_cublas_handle = lambda: 1
     cupy.fft = types.SimpleNamespace(**{n: _delegate(getattr(np.fft, n)) for n in ("fft", "ifft")})
     pool = _Pool()
     cupy.get_default_memory_pool = cupy.get_default_pinned_memory_pool = lambda: pool

@@ -166,8 +166,8 @@ def elapsed(begin, end):
 
 
 _capturing: list[list] = []
-#: How many kernels and graphs were launched.
-counts = {"kernels": 0, "graphs": 0}
+#: How many kernels, graphs and products were launched.
+counts = {"kernels": 0, "graphs": 0, "products": 0}
 
 
 def _launch(function, *arguments):
@@ -181,6 +181,37 @@ def _launch(function, *arguments):
         used()
         counts["kernels"] += 1
         function(*arguments)
+
+
+def multiply(handle, turn_a, turn_b, m, n, k, alpha, a, a_type, a_row, a_step, b, b_type, b_row, b_step, beta, c, c_type,
+             c_row, c_step, batch, summed, algorithm):  # fmt: skip
+    """``cublas.gemmStridedBatchedEx``: products of matrices that lie column by column."""
+    used()
+    counts["products"] += 1
+    assert handle and algorithm == -1 and a_type == b_type == c_type and m and n and k and batch
+    dtype, wide = {2: ("e", "f"), 14: ("H", "f"), 0: ("f", "f"), 1: ("d", "d")}[c_type]
+    assert summed in {"f": (68, 77), "d": (70,)}[wide] and all(x < 2**31 for x in (m, n, k, a_row, b_row, c_row))
+    numbers = [ctypes.cast(p, ctypes.POINTER(_CTYPES["double" if wide == "d" else "float"]))[0] for p in (alpha, beta)]
+    assert numbers == [1, 0] and c_step >= m * n
+
+    def matrices(address, rows, columns, row, step):
+        assert row >= rows, "the leading dimension is too small"
+        size = np.dtype(dtype).itemsize
+        reach = max(step, 0) * (batch - 1) + row * (columns - 1) + rows
+        memory = np.frombuffer((ctypes.c_char * (reach * size)).from_address(address), dtype)
+        return np.lib.stride_tricks.as_strided(memory, (batch, rows, columns), (step * size, size, row * size))
+
+    def number(x):
+        return (x.astype(np.uint32) << 16).view(np.float32) if dtype == "H" else x.astype(wide)
+
+    left = matrices(a, k if turn_a else m, m if turn_a else k, a_row, a_step)
+    right = matrices(b, n if turn_b else k, k if turn_b else n, b_row, b_step)
+    left, right = (x.swapaxes(1, 2) if turned else x for x, turned in ((left, turn_a), (right, turn_b)))
+    found = number(left) @ number(right)
+    if dtype == "H":
+        bits = found.view(np.uint32)
+        found = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    matrices(c, m, n, c_row, c_step)[...] = found
 
 
 class NVRTCProgram:
