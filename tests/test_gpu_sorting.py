@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from cuda_compilers import find_nvrtc, nvrtc_ptx
 
 import mxop as mx
 from mxop import nd
 from mxop._gpu import compiled, sorting
+from mxop._gpu.text import OPTIONS
 
 RNG = np.random.default_rng(3)
 TYPES = ["float32", "float64", "float16", "bfloat16", "uint8", "int8", "int32", "int64", "bool"]
@@ -57,3 +59,15 @@ def test_views_and_outputs_that_lie_apart(gpu):
         for axis in (0, 1, 2):
             np.testing.assert_array_equal(nd.sort(y, axis=axis).asnumpy(), nd.sort(x, axis=axis).asnumpy())
             np.testing.assert_array_equal(nd.topk(y, k=2, axis=axis).asnumpy(), nd.topk(x, k=2, axis=axis).asnumpy())
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_nvrtc_compiles_the_kernels(dtype):
+    path = find_nvrtc()
+    if path is None:
+        pytest.skip("nvidia-cuda-nvrtc is not installed (pip install nvidia-cuda-nvrtc)")
+    for result in (None, mx.dtypes.INT64, mx.dtypes.FLOAT16, mx.dtypes.UINT8):
+        for descending in (False, True):
+            source = sorting.text(mx.dtypes.code_of(np.dtype(dtype) if dtype != "bfloat16" else dtype), result, descending)
+            ptx = nvrtc_ptx(path, source, ("--gpu-architecture=compute_90", *OPTIONS))
+            assert ".entry mxop_sort" in ptx and "local" not in ptx.replace(".shared", "")

@@ -59,7 +59,7 @@ extern "C" __global__ void mxop_sort(const mx_bits *x, mx_result *y, unsigned in
     for (unsigned int t = threadIdx.x; t < at_once * k; t += blockDim.x) {{
         const unsigned int row = first + t / k;
         if (row < rows) {{
-            const unsigned int place = places[t / k * size + t % k];
+            const int place = places[t / k * size + t % k];
             y[(unsigned long long)row * k + t % k] = {result};
         }}
     }}
