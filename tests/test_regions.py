@@ -1,0 +1,155 @@
+"""Regions of images: what MXNet 1.9.1 gives, regions outside of images, reversed, or of no image, and what is refused."""
+
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop import autograd, nd, sym
+
+contrib = nd.contrib
+D = np.reshape([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4], (1, 1, 4, 5)).astype(np.float32)
+ROIS = [[0, 1, 0.4, 3.6, 2.5], [0, -3, -2, 1, 8], [0, 4, 3, 1, 1], [0, 2, 2, 2, 2]]
+
+
+def answers(op, arrays, **params):
+    """Return the result, and the gradients with respect to the arrays for the head gradients 1/8, 2/8..."""
+    given = [nd.array(a, dtype="float32") for a in arrays]
+    for x in given:
+        x.attach_grad()
+    with autograd.record():
+        y = op(*given, **params)
+    y.backward(nd.array(np.arange(1, y.size + 1).reshape(y.shape) / 8))
+    return [a.asnumpy().ravel() for a in (y, *(x.grad for x in given))]
+
+
+def agree(found, want):
+    for a, b in zip(found, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-5)
+
+
+# ---- the largest pixels ----------------------------------------------------------------------------------------------------
+def test_the_largest_pixels_are_mxnet_s():
+    agree(answers(nd.ROIPooling, [D, ROIS], pooled_size=(2, 2), spatial_scale=1.0), [
+        [6, 5, 9, 9, 0, 9, 0, 3, 4, 4, 4, 4, 9, 9, 9, 9],
+        [0, 0, 0, 0, 0.25, 0.75, 0, 0.125, 0, 0, 0, 0, 7.625, 0, 0.5, 1, 0, 0, 0, 5.25], [0] * 20,
+    ])  # fmt: skip
+    agree(answers(nd.ROIPooling, [D, ROIS], pooled_size=(2, 3), spatial_scale=0.5), [
+        [1, 4, 4, 2, 6, 6, 0, 9, 9, 0, 5, 8, 9, 9, 9, 9, 9, 9, 2, 2, 2, 2, 2, 2],
+        [0, 0.125, 0.625, 0, 0, 2.125, 16.625, 1.375, 0, 0, 1.375, 1.5, 11.625, 0, 0, 0, 0, 0, 0, 0], [0] * 20,
+    ])  # fmt: skip
+
+
+def test_halves_of_pixels_are_rounded_away_from_zero():
+    row = nd.arange(6).reshape((1, 1, 1, 6))
+    found = [nd.ROIPooling(row, nd.array([[0, 0, 0, x, 0]]), pooled_size=(1, 1), spatial_scale=0.5).item() for x in (1, 3, 5)]
+    assert found == [1.0, 2.0, 3.0]
+    below = np.nextafter(np.float64(0.5), 0)  # to add a half to it gives 1
+    data, region = row.astype("float64"), nd.array([[0, 0, 0, below, 0]], dtype="float64")
+    assert nd.ROIPooling(data, region, pooled_size=(1, 1), spatial_scale=1.0).item() == 0.0
+
+
+def test_nan_is_the_largest_and_infinite_pixels_count():
+    data = np.array([[[[-np.inf, -np.inf, np.nan, 1.0]]]], np.float32)
+    found, grad, _ = answers(nd.ROIPooling, [data, [[0, 0, 0, 3, 0]]], pooled_size=(1, 2), spatial_scale=1.0)
+    np.testing.assert_array_equal(found, [-np.inf, np.nan])
+    assert grad.tolist() == [0.125, 0, 0.25, 0]
+
+
+def test_equal_pixels_give_the_gradient_to_the_first():
+    found, grad, _ = answers(nd.ROIPooling, [np.ones((1, 1, 3, 3)), [[0, 0, 0, 2, 2]]], pooled_size=(1, 1), spatial_scale=1.0)
+    assert found.tolist() == [1] and grad.tolist() == [0.125] + [0] * 8
+
+
+# ---- means of samples ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("rois, params, want, grad", [
+    (ROIS, {"spatial_scale": 1.0}, [4.70125, 4.69664, 7.35531, 7.12141, 0, 3.625, 0, 0.55, 4, 4, 4, 4, 7.4375, 7.3125,
+     5.3125, 6.9375],
+     [0.16875, 0.06363, 0.02162, 0.02848, 0.0058, 0.1125, 0.08863, 0.14301, 0.17297, 0.03523, 0.1125, 0.1384, 1.97967, 2.04598,
+      0.05393, 0.20625, 0.08434, 1.88383, 1.94633, 5.25816]),
+    (ROIS, {"spatial_scale": 0.5, "sample_ratio": 2},
+     [2.21719, 3.10719, 3.34258, 4.06562, 2.8125, 5.10156, 1.9375, 3.96875, 7.8125, 6.9375, 7.4375, 7.3125, 4.3125, 5.9375,
+      6.9375,
+      7.8125],
+     [0.5614, 0.21981, 0.0809, 0, 0, 0.49096, 2.36498, 2.33156, 0.30469, 0, 0.57812, 1.93239, 3.84223, 2.01562, 0, 0.73828,
+      0.07031,
+      0.35156, 0.36719, 0]),
+    (ROIS[:2], {"spatial_scale": 0.5, "sample_ratio": 1, "aligned": True},
+     [2.35, 1.05, 4.48281, 1.59844, 0, 3, 0, 4.5],
+     [0.97676, 0.59668, 0, 0, 0, 0.12949, 0.29707, 0, 0, 0, 0.75, 0, 0, 0, 0, 0.25, 0, 0, 0, 0]),
+])  # fmt: skip
+def test_means_of_samples_are_mxnet_s(rois, params, want, grad):
+    agree(answers(contrib.ROIAlign, [D, rois], pooled_size=(2, 2), **params), [want, grad, [0] * 5 * len(rois)])
+
+
+def test_bins_may_read_channels_of_their_own():
+    data = np.concatenate([D, 2 * D[:, :, ::-1]], axis=1)
+    params = {"pooled_size": (1, 2), "spatial_scale": 1.0, "position_sensitive": True}
+    agree(answers(contrib.ROIAlign, [data, ROIS[:2]], **params), [
+        [6.12, 12.18417, 0, 4.175],
+        [0, 0.00365, 0.00677, 0, 0, 0, 0.01896, 0.03521, 0, 0, 0, 0.01896, 0.03521, 0, 0, 0, 0.00219, 0.00406, 0, 0, 0.05625,
+         0.01875,
+         0.00391, 0.01406, 0.00286, 0.0375, 0.0125, 0.02031, 0.07313, 0.0149, 0.0375, 0.0125, 0.02031, 0.07312, 0.0149, 0.05625,
+         0.01875, 0.00234, 0.00844, 0.00172], [0] * 10,
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("ratio", [-1, 2])
+def test_an_aligned_region_without_a_size_gives_zeros(ratio):
+    """MXNet ends its process."""
+    rois = nd.array([[0, 1, 1, 1, 1], [0, 3, 3, 1, 1], [0, 0, 2, 4, 2]])
+    found = contrib.ROIAlign(nd.array(D), rois, pooled_size=(2, 2), spatial_scale=1.0, sample_ratio=ratio, aligned=True)
+    assert found.shape == (3, 1, 2, 2) and not found.asnumpy().any()
+
+
+# ---- all -------------------------------------------------------------------------------------------------------------------
+EACH = [
+    (nd.ROIPooling, {"pooled_size": (2, 2), "spatial_scale": 1.0}), (contrib.ROIAlign, {"pooled_size": (2, 2),
+     "spatial_scale": 1.0}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("op, params", EACH)
+def test_regions_of_no_image_are_zeros_and_wrong_images_are_refused(op, params):
+    found, grad, _ = answers(op, [D, [[-1, 0, 0, 3, 3], [0, 0, 0, 3, 3]]], **params)
+    assert not found[:4].any() and found[4:].all() and grad.sum() == pytest.approx((5 + 6 + 7 + 8) / 8)
+    for image in (1, float("nan"), float("inf")):
+        with pytest.raises(mx.MXNetError, match=r"region 1 of rois is of image .*; expected a number below 1"):
+            op(nd.array(D), nd.array([[0, 0, 0, 3, 3], [image, 0, 0, 3, 3]]), **params)
+
+
+@pytest.mark.parametrize("op, params", EACH)
+@pytest.mark.parametrize(
+    "data, rois", [((1, 2, 4, 4), (0, 5)), ((0, 2, 4, 4), (0, 5)), ((1, 0, 4, 4), (2, 5)), ((1, 2, 0, 4), (2, 5))]
+)
+def test_nothing_has_a_result(op, params, data, rois):
+    with mx.np_shape():
+        found = op(nd.zeros(data), nd.zeros(rois), **params)
+    assert found.shape == (rois[0], data[1], 2, 2) and not found.asnumpy().any()
+
+
+@pytest.mark.parametrize("op, params", EACH)
+@pytest.mark.parametrize("req, want", [("write", 1), ("add", 3), ("null", 2)])
+def test_requests_of_a_bound_symbol(op, params, req, want):
+    make = getattr(sym, op.__name__, None) or getattr(sym.contrib, op.__name__)
+    net = make(sym.Variable("data"), sym.Variable("rois"), name="r", **params)
+    assert net.list_outputs() == ["r_output"]
+    given = {"data": nd.array(D), "rois": nd.array([[0, 1, 1, 1, 1]])}
+    bound = net.bind(mx.cpu(), given, {k: nd.full(v.shape, 2) for k, v in given.items()}, grad_req=req)
+    bound.forward(is_train=True)
+    bound.backward(nd.full((1, 1, 2, 2), 0.25))
+    if req == "null":
+        return
+    found, start = bound.grad_dict["data"].asnumpy(), 0 if req == "write" else 2
+    assert found.sum() == pytest.approx(20 * start + 1) and (bound.grad_dict["rois"].asnumpy() == start).all()
+
+
+def test_too_many_samples_are_refused():
+    with pytest.raises(mx.MXNetError, match=r"operator _contrib_ROIAlign: a bin of region 0 of rois, .* has inf samples"):
+        contrib.ROIAlign(nd.array(D), nd.array([[0, 0, 0, 1e39, 3]]), pooled_size=(2, 2), spatial_scale=1.0)
+
+
+def test_places_outside_of_the_image_are_left_out():
+    rois, places = nd.array([[0, 0, 0, 3, 3]]), nd.array([[[[-7, 3], [4, 10**12]]]], dtype="int64")
+    head, image = nd.array([[[[1, 2], [3, 4]]]]), nd.ones((1, 1, 2, 2))
+    assert nd._internal._roi_pooling_grad(head, rois, places, image).asnumpy().ravel().tolist() == [0, 0, 0, 2]
+    assert nd._internal._roi_pooling_taken(image, rois, places).asnumpy().ravel().tolist() == [0, 1, 0, 0]
