@@ -160,7 +160,7 @@ TOPICS = {
     "Random numbers and densities": "random sample density",
     "Sequences of different lengths": "sequence",
     "Optimizer updates": "optimizer many_updates",
-    "Quantization (int8)": "quantize quantized",
+    "Quantization (int8)": "quantize quantized quantized_parts",
     "Fourier transform and sketches": "spectrum",
     "Sparse storage": "storage",
 }

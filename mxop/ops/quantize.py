@@ -51,12 +51,12 @@ def _range_of(F, dtype, low, high):
     return F.negative(found), found
 
 
-def _calibrated(F, data, low, high):
+def calibrated(F, data, low, high):
     """Return given limits as arrays of one element."""
     return [F.full(shape=(1,), value=v, ctx=device_of(data)) for v in (low, high)]
 
 
-def _typed(op, given, result):
+def typed_levels(op, given, result):
     """Let the data have one of the types `given`, the ranges float32, and the first output ``result(data, **params)``."""
 
     @op.infer_types
@@ -71,7 +71,7 @@ def _typed(op, given, result):
         return [data, *ranges], [result(data, **params)] + [dtypes.FLOAT32] * (len(outs) - 1)
 
 
-def _shaped(op):
+def shaped_levels(op):
     """Let the first output have the data's shape, and ranges one element each."""
 
     @op.infer
@@ -113,8 +113,8 @@ def quantize(F, data, min_range, max_range, *, out_type: Literal["int8", "uint8"
     return [found, *(F.BlockGrad(F.reshape(a, shape=(1,))) for a in _range_of(F, code, min_range, max_range))]
 
 
-_shaped(quantize)
-_typed(quantize, (dtypes.FLOAT32,), lambda data, *, out_type, **params: _BITS[out_type])
+shaped_levels(quantize)
+typed_levels(quantize, (dtypes.FLOAT32,), lambda data, *, out_type, **params: _BITS[out_type])
 
 
 def _levels_of(out_type, low):
@@ -124,7 +124,7 @@ def _levels_of(out_type, low):
     return _BITS[out_type]
 
 
-def _both_or_none(op, low, high):
+def both_or_none(op, low, high):
     if (low is None) != (high is None):
         raise OpValueError(f"operator {op}: min_calib_range={low}, max_calib_range={high}; expected both or none")
 
@@ -149,22 +149,22 @@ def quantize_v2(F, data, *, out_type: Literal["auto", "int8", "uint8"] = "int8",
     >>> levels.asnumpy().tolist(), low.item(), high.item()
     ([-64, 32, 127], -2.0, 2.0)
     """
-    _both_or_none("_contrib_quantize_v2", min_calib_range, max_calib_range)
+    both_or_none("_contrib_quantize_v2", min_calib_range, max_calib_range)
     kept = {"int8": (-127.5, 127.5), "uint8": (0.0, 255.5)}.get(dtypes.NAMES[dtypes.code_of(data.dtype)])
     if kept is not None:
         low, high = kept if min_calib_range is None else (min_calib_range, max_calib_range)
-        return [F.BlockGrad(data), *_calibrated(F, data, low, high)]
+        return [F.BlockGrad(data), *calibrated(F, data, low, high)]
     code = _levels_of(out_type, min_calib_range)
     if min_calib_range is None:
         low, high = F.reshape(F.min(data), shape=(1,)), F.reshape(F.max(data), shape=(1,))
     else:
-        low, high = _calibrated(F, data, min_calib_range, max_calib_range)
+        low, high = calibrated(F, data, min_calib_range, max_calib_range)
     found = F._to_levels(data, reach_of(F, low, high), levels=ROUNDED[code], dtype=code)
     return [found, *map(F.BlockGrad, _range_of(F, code, low, high))]
 
 
-_shaped(quantize_v2)
-_typed(quantize_v2, (dtypes.FLOAT32, dtypes.INT8, dtypes.UINT8), lambda data, *, out_type, min_calib_range, **params: (
+shaped_levels(quantize_v2)
+typed_levels(quantize_v2, (dtypes.FLOAT32, dtypes.INT8, dtypes.UINT8), lambda data, *, out_type, min_calib_range, **params: (
     data if data in CUT else _levels_of(out_type, min_calib_range)))  # fmt: skip
 
 
@@ -189,7 +189,7 @@ def requantize(F, data, min_range, max_range, *, out_type: Literal["auto", "int8
     >>> levels.asnumpy().tolist(), low.item(), high.item()
     ([-127, 64], -1.0, 1.0)
     """
-    _both_or_none("_contrib_requantize", min_calib_range, max_calib_range)
+    both_or_none("_contrib_requantize", min_calib_range, max_calib_range)
     code, values = (
         _levels_of(out_type, min_calib_range),
         F._of_levels(data, reach_of(F, min_range, max_range), levels=INT32),
@@ -198,15 +198,15 @@ def requantize(F, data, min_range, max_range, *, out_type: Literal["auto", "int8
         reach = F.reshape(F.max(F.abs(values)), shape=(1,))
         low, high = F.negative(reach), reach
     else:
-        low, high = _calibrated(F, data, min_calib_range, max_calib_range)
+        low, high = calibrated(F, data, min_calib_range, max_calib_range)
     found = F._to_levels(values, reach_of(F, low, high), levels=CUT[code], dtype=code)
     if code == dtypes.UINT8:
         return [found, *map(F.BlockGrad, (F.zeros_like(high), high))]
     return [found, *map(F.BlockGrad, _range_of(F, code, low, high))]
 
 
-_shaped(requantize)
-_typed(requantize, (dtypes.INT32,), lambda data, *, out_type, min_calib_range, **params: (
+shaped_levels(requantize)
+typed_levels(requantize, (dtypes.INT32,), lambda data, *, out_type, min_calib_range, **params: (
     _levels_of(out_type, min_calib_range)))  # fmt: skip
 
 
@@ -230,16 +230,16 @@ def quantize_asym(F, data, *, min_calib_range: float | None = None, max_calib_ra
     >>> levels.asnumpy().tolist(), scale.item(), shift.item()
     ([0, 51, 255], 51.0, 51.0)
     """
-    _both_or_none("_contrib_quantize_asym", min_calib_range, max_calib_range)
+    both_or_none("_contrib_quantize_asym", min_calib_range, max_calib_range)
     type_ = dtypes.NAMES[dtypes.code_of(data.dtype)]
     if type_ in _BITS:
         shift = 0.0 if type_ == "uint8" else 128.0
         moved = F.Cast(F.Cast(data, dtype="int32") + shift, dtype="uint8")
-        return [F.BlockGrad(moved), *_calibrated(F, data, 1.0, shift)]
+        return [F.BlockGrad(moved), *calibrated(F, data, 1.0, shift)]
     if min_calib_range is None:
         low, high = F.reshape(F.min(data), shape=(1,)), F.reshape(F.max(data), shape=(1,))
     else:
-        low, high = _calibrated(F, data, min_calib_range, max_calib_range)
+        low, high = calibrated(F, data, min_calib_range, max_calib_range)
     scale = F._asymmetric_scale(low, high)
     shift = 255.0 - high * scale
     found = F._asymmetric_levels(data, scale, shift)
@@ -261,8 +261,8 @@ def asymmetric_levels(data, scale, shift):
     return F.minimum(F.maximum(F.floor(data * scale + shift + 0.5), 0), 255)
 
 
-_shaped(quantize_asym)
-_typed(quantize_asym, (dtypes.FLOAT32, dtypes.INT8, dtypes.UINT8), lambda data, **params: dtypes.UINT8)
+shaped_levels(quantize_asym)
+typed_levels(quantize_asym, (dtypes.FLOAT32, dtypes.INT8, dtypes.UINT8), lambda data, **params: dtypes.UINT8)
 
 
 # ---- and back --------------------------------------------------------------------------------------------------------
@@ -285,8 +285,8 @@ def dequantize(F, data, min_range, max_range, *, out_type: Literal["float32"] = 
     return F.BlockGrad(F._of_levels(data, reach_of(F, min_range, max_range), levels=ROUNDED[code]))
 
 
-_shaped(dequantize)
-_typed(dequantize, (dtypes.INT8, dtypes.UINT8), lambda data, **params: dtypes.FLOAT32)
+shaped_levels(dequantize)
+typed_levels(dequantize, (dtypes.INT8, dtypes.UINT8), lambda data, **params: dtypes.FLOAT32)
 
 
 # ---- the range that loses least ----------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from ..support.missing import hooks
 FAMILIES = (
     "math", "binary", "reduce", "shape", "matrix", "nn", "rnn", "norm", "loss", "convolution", "pooling", "resize", "create",
     "gather", "order", "sequence", "layout", "linalg", "positions", "random", "sample", "density", "optimizer", "helpers",
-    "attention", "counting", "ctc", "hawkes", "quantize", "quantized", "replace", "spectrum", "storage", "einsum", "boxes",
-    "anchors", "regions",
+    "attention", "counting", "ctc", "hawkes", "quantize", "quantized", "quantized_parts", "replace", "spectrum", "storage",
+    "einsum", "boxes", "anchors", "regions",
 )  # fmt: skip
 
 
