@@ -66,6 +66,7 @@ MODULES = {
     "mxop._kernels.along": "mxop/_kernels/along.pyx",
     "mxop._kernels.csr": "mxop/_kernels/csr.pyx",
     "mxop._kernels.boxes": "mxop/_kernels/boxes.pyx",
+    "mxop._kernels.pixels": "mxop/_kernels/pixels.pyx",
     "mxop._kernels.work": "mxop/_kernels/work.pyx",
     "mxop._kernels.gemm": "mxop/_kernels/gemm.pyx",
     "mxop._kernels.few": "mxop/_kernels/few.pyx",
