@@ -153,6 +153,7 @@ TOPICS = {
     "Creating, copying and converting": "create convert",
     "Layers and activations": "nn attention rnn relu sigmoid log_sigmoid hard_sigmoid softsign Dropout Embedding",
     "Convolution and pooling": "convolution pooling windows resize",
+    "Images": "image image_random",
     "Object detection": "boxes anchors",
     "Sampling and regions of images": "regions",
     "Normalization": "norm",
