@@ -100,7 +100,8 @@ def test_a_method_is_there_as_long_as_its_operator_is():
 @pytest.mark.parametrize("line, name", [
     ("import mxop.gluon", "mx.gluon"), ("from mxop import gluon", "mx.gluon"), ("from mxop.gluon import nn", "mx.gluon"),
     ("import mxop.image", "mx.image"), ("from mxop.ndarray.contrib import dgl_subgraph", "mx.nd.contrib.dgl_subgraph"),
-    ("from mxop.nd.contrib import dgl_subgraph", "mx.nd.contrib.dgl_subgraph"), ("from mxop.util import use_np", "mx.util.use_np"),
+    ("from mxop.nd.contrib import dgl_subgraph", "mx.nd.contrib.dgl_subgraph"),
+    ("from mxop.util import use_np", "mx.util.use_np"),
     ("from mxop.symbol.contrib import dgl_subgraph", "mx.sym.contrib.dgl_subgraph"),
     ("from mxop.io import ImageRecordIter", "mx.io.ImageRecordIter"), ("import mxop.mod", "mx.mod"),
 ])  # fmt: skip

@@ -23,7 +23,7 @@ _LEVELS = ROUNDED | {_INT32: INT32}
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
 def _cut_to(dtype, found):
-    low, high = _BOUNDS[dtype]
+    low, high = _BOUNDS.get(dtype, _BOUNDS[_INT32])
     return F.minimum(F.maximum(found, low), high)
 
 
