@@ -1,4 +1,4 @@
-"""Regions of images: what MXNet 1.9.1 gives, regions outside of images, reversed, or of no image, and what is refused."""
+"""Samples and regions of images: what MXNet 1.9.1 gives; places outside of images, regions reversed or of no image."""
 
 import numpy as np
 import pytest
@@ -25,6 +25,66 @@ def answers(op, arrays, **params):
 def agree(found, want):
     for a, b in zip(found, want, strict=True):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-5)
+
+
+# ---- samples between pixels --------------------------------------------------------------------------------------------------
+S = D[:, :, :3, :4].copy()
+S[0, 0] = [[3, 1, 4, 1], [5, 9, 2, 6], [5, 3, 5, 8]]
+GRID = np.reshape([-1.2, -1, -0.4, 0.1, 0.3, 1, 1.1, 1.9, -1, -1.3, 0.2, 0.5, 0.7, 1, 1.2, 0], (1, 2, 2, 4))
+LOC = [[0.9, 0.2, 0.1, -0.3, 1.1, 0.2]]
+AFFINE = {"transform_type": "affine", "target_shape": (2, 3)}
+
+
+def test_samples_are_mxnet_s():
+    agree(answers(nd.BilinearSampler, [S, GRID]), [
+        [2.1, 2.1, 7.52, 4.375, 4.135, 8, 5.44, 0],
+        [0.2625, 0, 0, 0, 0.03, 0.36687, 0.34062, 0, 0.0075, 0.17688, 0.57812, 1.345],
+        [0.5625, -0.525, 1.575, -1.875, -0.65625, -9, -8.4, 0, 0.175, 0.75, -2.025, -0.075, 1.59375, -6, -5.95, 0],
+    ])  # fmt: skip
+    agree(answers(nd.SpatialTransformer, [S, LOC], sampler_type="bilinear", **AFFINE), [
+        [3.8, 2.5, 1.52, 1.52, 3.43, 5.6],
+        [0.075, 0.14625, 0.16875, 0.21, 0.05, 0.01625, 0.00875, 0, 0.08, 0.14187, 0.41562, 0.525],
+        [-9.825, -7.7625, -8.8125, -1.8375, -11.25, -7.075],
+    ])  # fmt: skip
+
+
+def test_grids_are_mxnet_s():
+    agree(answers(nd.GridGenerator, [LOC], **AFFINE), [
+        [-1, -0.1, 0.8, -0.6, 0.3, 1.2, -0.6, -0.9, -1.2, 1.6, 1.3, 1], [0.5, 1.125, 2.625, 0.5, 1.125, 7.125],
+    ])  # fmt: skip
+    agree(answers(nd.GridGenerator, [GRID], transform_type="warp"), [
+        [-1.8, -1, 0.06667, 1.06667, -0.8, 0.33333, 1.06667, 2.26667, -3, -3.6, -0.6, 0, 2.4, 3, 3.4, 1],
+        [0.08333, 0.16667, 0.25, 0.33333, 0.41667, 0.5, 0.58333, 0.66667, 2.25, 2.5, 2.75, 3, 3.25, 3.5, 3.75, 4],
+    ])  # fmt: skip
+
+
+def test_places_far_away_or_unknown_give_zeros():
+    places = np.reshape([np.inf, -np.inf, np.nan, 1e30, 0, 0, 0, 0], (1, 2, 1, 4))
+    found, *grads = answers(nd.BilinearSampler, [S, places])
+    assert not found.any() and not any(g.any() for g in grads)
+
+
+def test_only_pixels_that_have_a_weight_are_read():
+    """MXNet has NaN where an infinite pixel has the weight 0."""
+    pixels, places = [[[[np.inf, 1], [np.nan, 2]]]], np.reshape([1, 0.5, 3, -1.5, -1, -1, 0, 1], (1, 2, 1, 4))
+    found, of_pixels, of_places = answers(nd.BilinearSampler, [pixels, places])
+    np.testing.assert_array_equal(found, [1, np.inf, 0, np.nan])
+    assert of_pixels.tolist() == [0.0625, 0.3125, 0.375, 0]
+    np.testing.assert_array_equal(of_places, [-0.0625, -np.inf, 0, np.nan, 0.0625, np.nan, 0, np.nan])
+
+
+def test_a_row_of_one_pixel_is_finite():
+    """MXNet has NaN for affine maps, and infinity for moved pixels."""
+    grid = nd.GridGenerator(nd.array([[1, 0, 0.5, 0, 1, 0]]), transform_type="affine", target_shape=(1, 3)).asnumpy()
+    assert grid.ravel().tolist() == [-0.5, 0.5, 1.5, -1, -1, -1]
+    assert nd.GridGenerator(nd.ones((1, 2, 1, 1)), transform_type="warp").asnumpy().ravel().tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+def test_grids_have_every_floating_point_type(dtype):
+    found = nd.GridGenerator(nd.array(LOC, dtype=dtype), **AFFINE)
+    assert found.dtype == np.dtype(dtype)
+    np.testing.assert_allclose(found.asnumpy().ravel()[:3], [-1, -0.1, 0.8], rtol=1e-3)
 
 
 # ---- the largest pixels ----------------------------------------------------------------------------------------------------

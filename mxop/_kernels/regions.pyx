@@ -4,7 +4,6 @@ Rows and columns of pixels have weights of their own, so the sum over a bin of a
 Regions of one image, or channels, are shared among threads; each sum is added up in one order whatever their number.
 """
 from cython.parallel cimport prange, threadid
-from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
