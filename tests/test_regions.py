@@ -87,6 +87,41 @@ def test_grids_have_every_floating_point_type(dtype):
     np.testing.assert_allclose(found.asnumpy().ravel()[:3], [-1, -0.1, 0.8], rtol=1e-3)
 
 
+# ---- deformable convolution -------------------------------------------------------------------------------------------------
+MOVES = np.reshape([-0.5, 0, 1.25, 2, 0.5, -3, 0.25, 1, 0, -1, 0.75, 0.5] * 2, (1, 4, 2, 3))
+FILTERS = np.reshape([2, -1, 0.5, 1], (2, 1, 1, 2))
+
+
+def test_deformable_convolutions_are_mxnet_s():
+    params = {"kernel": (1, 2), "num_filter": 2, "stride": (2, 1)}
+    agree(answers(contrib.DeformableConvolution, [S, MOVES, FILTERS, [1, -2]], **params), [
+        [1, 8, 0, 1, 2.75, 1, -2, 1, 5.875, -2, 7.5, -2],
+        [0, 0, 1, 0.75, 0, 0, 0.98438, 0.5625, 0, 0.48438, 1.96875, 0.75],
+        [0, -2, 3.9375, 0, 0, 0, 0, -3, 4.92188, 0, 3.875, 0, 0, 3.75, 1.5, 0, 0, 0, 0, 0, 0, 0, 2.25, 0],
+        [4.84375, 7.21875, 13.28125, 18.28125], [2.625, 7.125],
+    ])  # fmt: skip
+
+
+def test_without_offsets_it_is_a_convolution():
+    params = {"kernel": (2, 2), "num_filter": 4, "pad": (1, 0), "stride": (1, 2), "num_group": 2, "no_bias": True}
+    data, weight = np.arange(72).reshape(2, 4, 3, 3) % 7, np.arange(32).reshape(4, 2, 2, 2) % 5
+    offset, mask = np.zeros((2, 16, 4, 1)), np.ones((2, 8, 4, 1))
+    want = answers(nd.Convolution, [data, weight], **params)
+    found = answers(contrib.DeformableConvolution, [data, offset, weight], num_deformable_group=2, **params)
+    agree([found[0], found[1], found[3]], want)
+    masked = answers(contrib.ModulatedDeformableConvolution, [data, offset, mask, weight], num_deformable_group=2, **params)
+    agree([masked[0], masked[1], masked[4]], want)
+
+
+def test_a_mask_multiplies_pixels_and_edges_are_interpolated_with_zeros():
+    data, offset, mask = [[[[1, 2, 4]]]], np.reshape([0, 0.5, 0, 0.5, 0, -0.5], (1, 2, 1, 3)), [[[[1, 2, 0.5]]]]
+    params = {"kernel": (1, 1), "num_filter": 1, "no_bias": True}
+    agree(answers(contrib.ModulatedDeformableConvolution, [data, offset, mask, [[[[2]]]]], **params), [
+        [3, 4, 3], [0.125, 0.8125, 0.1875],  # the samples: 1.5 between 1 and 2, 1 between 2 and 0 below, 3 between 2 and 4
+        [-0.375, -2, -1.125, 0.25, 1, 0.75], [0.375, 0.5, 2.25], [1.25],
+    ])  # fmt: skip
+
+
 # ---- the largest pixels ----------------------------------------------------------------------------------------------------
 def test_the_largest_pixels_are_mxnet_s():
     agree(answers(nd.ROIPooling, [D, ROIS], pooled_size=(2, 2), spatial_scale=1.0), [

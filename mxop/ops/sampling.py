@@ -158,7 +158,7 @@ def _size(op, target_shape):
     return target_shape
 
 
-def _numbers(F, like, n, start=0.0, step=1.0):
+def numbers(F, like, n, start=0.0, step=1.0):
     """Return ``start + i * step`` for `n` places, on the device of an array and of its type."""
     found = F._arange(start=0, stop=n, dtype=like.dtype, ctx=device_of(like))
     return found * step + start
@@ -195,12 +195,12 @@ def GridGenerator(F, data, *, transform_type: Literal["affine", "warp"], target_
     if transform_type == "warp":
         height, width = data.shape[2:]
         x, y = (F.slice_axis(data, axis=1, begin=k, end=k + 1) for k in (0, 1))
-        x = F.broadcast_add(x, F.reshape(_numbers(F, data, width), shape=(1, 1, 1, width))) * _step(width) - 1
-        y = F.broadcast_add(y, F.reshape(_numbers(F, data, height), shape=(1, 1, height, 1))) * _step(height) - 1
+        x = F.broadcast_add(x, F.reshape(numbers(F, data, width), shape=(1, 1, 1, width))) * _step(width) - 1
+        y = F.broadcast_add(y, F.reshape(numbers(F, data, height), shape=(1, 1, height, 1))) * _step(height) - 1
         return F.concat(x, y, dim=1)
     height, width = _size("GridGenerator", target_shape)
-    x = F.reshape(_numbers(F, data, width, -1, _step(width)), shape=(1, 1, width))
-    y = F.reshape(_numbers(F, data, height, -1, _step(height)), shape=(1, height, 1))
+    x = F.reshape(numbers(F, data, width, -1, _step(width)), shape=(1, 1, width))
+    y = F.reshape(numbers(F, data, height, -1, _step(height)), shape=(1, height, 1))
     x, y = F.broadcast_to(x, shape=(1, height, width)), F.broadcast_to(y, shape=(1, height, width))
     places = F.reshape(F.concat(x, y, F.ones_like(x), dim=0), shape=(3, height * width))
     return F.reshape(F.dot(F.reshape(data, shape=(-1, 3)), places), shape=(-1, 2, height, width))

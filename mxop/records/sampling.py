@@ -8,7 +8,7 @@ from . import Record, Refusal, record_of
 
 
 # ---- samples ---------------------------------------------------------------------------------------------------------------
-def _weights(places, size, slope=False, unit=True, clamp=False):
+def weights(places, size, slope=False, unit=True, clamp=False):
     """Return the weights of the pixels of one axis at places, ``(*places, size)``."""
     scale, pixels = (size - 1) / 2 if unit else 1, np.arange(size)
     at = ((places + 1) * scale if unit else places)[..., None]
@@ -23,7 +23,7 @@ def _weights(places, size, slope=False, unit=True, clamp=False):
 
 
 def _both(grid, size, down, across, **how):
-    return _weights(grid[:, 1], size[0], down, **how), _weights(grid[:, 0], size[1], across, **how)
+    return weights(grid[:, 1], size[0], down, **how), weights(grid[:, 0], size[1], across, **how)
 
 
 def _sampled(data, grid, down=False, across=False, **how):
