@@ -130,7 +130,7 @@ NAMED = {
         graph/mirror.py:MOST_SEGMENTS graph/passes/base.py:_MAX_SWEEPS graph/recompute.py:MAX_COST
         graph/stages.py:MAX_CALLS graph/strips.py:MAX_MEMBERS graph/strips.py:MAX_SEARCHED ops/binary.py:_MOST_BITS""",
     "loops in Python, of each turn of which its own cost is the greatest": "ops/sample.py:_MANY",
-    "what a call may be asked to do": "ops/regions.py:MOST_SAMPLES",
+    "what a call may be asked to do": "ops/regions.py:MOST_SAMPLES ops/regions.py:MOST_TURNED",
     "when signals are seen": "_core/loops.pyx:OFTEN _core/loops.pyx:TURN",
     "the GPU": "graph/rowwise.py:FEWEST_ON_GPU graph/rowwise.py:SMALL",
     "threads of convolutions with few filters": "_kernels/few.pyx:TURNS _kernels/few.pyx:SLICES",

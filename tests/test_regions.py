@@ -196,6 +196,61 @@ def test_an_aligned_region_without_a_size_gives_zeros(ratio):
     assert found.shape == (3, 1, 2, 2) and not found.asnumpy().any()
 
 
+# ---- channels for each bin, and regions that are turned ----------------------------------------------------------------------
+MAPS = np.concatenate([D, 2 * D[:, :, ::-1], D[:, :, :, ::-1], 1 - D], axis=1)
+TRANS = np.reshape([0.5, -0.25, 1, 0, -0.5, 0.75, 0.25, -1], (1, 2, 2, 2))
+
+
+def test_means_of_pixels_in_channels_of_their_own_are_mxnet_s():
+    params = {"spatial_scale": 1.0, "output_dim": 1, "pooled_size": 2}
+    agree(answers(contrib.PSROIPooling, [MAPS, ROIS[:3]], **params), [
+        [3.25, 14, 6.75, -6, 0, 8.25, 0, -1.5, 4, 10, 3, -3],
+        [0, 0.03125, 0.03125, 0, 0, 0, 0.03125, 0.03125, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1.125, 0.09375, 0.09375, 0, 0.0625,
+         0.0625, 0.09375, 0.09375, 0, 0.0625, 0.0625, 0.09375, 0.09375, 0, 0, 0, 0.09375, 0.09375, 0, 0, 1.25, 0, 0, 0, 0, 0,
+         0, 0, 0, 0, 0, 0, 0.09375, 0.09375, 0, 0, 0, 0.09375, 0.09375, 0, 1.375, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+         0.125, 0.125, 0.5, 0.5, 0, 0.125, 1.625],
+        [0] * 15,
+    ])  # fmt: skip
+    params = {"spatial_scale": 0.5, "output_dim": 1, "pooled_size": 3, "group_size": 2}
+    assert answers(contrib.PSROIPooling, [MAPS, ROIS[:2]], **params)[0] == pytest.approx(
+        [2, 1, 5, 3.75, 1.5, 11, 4, 5, -3, 0, 3, 6, 0, 5.66667, 11.33333, 0, 6.5, -3], abs=1e-5
+    )
+
+
+def test_moved_regions_are_mxnet_s():
+    params = {"spatial_scale": 1.0, "output_dim": 1, "pooled_size": 2, "group_size": 2, "trans_std": 0.3, "sample_per_part": 2}
+    agree(answers(contrib.DeformablePSROIPooling, [MAPS, ROIS[:2], np.concatenate([TRANS, -TRANS])], **params), [
+        [2.5, 13.44, 5.98, -3.5375, 0, 0, 0, 0],
+        [0, 0.05625, 0.0625, 0.00625, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.03, 0.0375, 0.0075, 0, 0, 0.05,
+         0.0625, 0.0125, 0, 0, 0.02, 0.025, 0.005, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.00563, 0.01875, 0.01313, 0, 0, 0.02812,
+         0.09375, 0.06563, 0, 0, 0.0225, 0.075, 0.0525, 0, 0, 0, 0.04375, 0.0875, 0.04375, 0, 0, 0.0625, 0.125, 0.0625, 0, 0,
+         0.01875, 0.0375, 0.01875, 0, 0, 0, 0, 0],
+        [0] * 10,
+        [0, -0.09, -0.495, 0.345, 0, -0.12, -0.23625, -1.575, 0, 0, 0, 0, 0, 0, 0, 0],
+    ])  # fmt: skip
+    params = {"spatial_scale": 0.5, "output_dim": 4, "pooled_size": 2, "group_size": 1, "no_trans": True, "sample_per_part": 3}
+    assert answers(contrib.DeformablePSROIPooling, [MAPS, ROIS[:2]], **params)[0] == pytest.approx(
+        [2.57407, 2.07407, 5.66667, 3.31482, 5.7037, 5.33333, 10.59259, 13.44444, 3.66667, 2.18519, 3.92593, 4.72222,
+         -1.57407, -1.07407, -4.66667, -2.31481, 0, 4.84722, 0, 5.17824, 0, 7.36111, 0, 11.12037, 0, 4.25, 0, 5.61111, 0,
+         -3.84722, 0, -4.17824], abs=1e-5)  # fmt: skip
+
+
+def test_turned_regions_are_mxnet_s_and_have_a_gradient():
+    rois = [[0, 2, 1.5, 3, 2, 30], [0, 1, 1, 2.5, 4, -75], [0, 4, 3, 0.2, 9, 200]]
+    found, grad, none = answers(contrib.RROIAlign, [D, rois], pooled_size=(2, 2), spatial_scale=1.0)
+    assert found == pytest.approx(
+        [5.41915, 4.61656, 6.7524, 6.42907, 2.96245, 6.14419, 5.83151, 5.85577, 0.8, 0.86481, 4.03877, 4.71673], abs=1e-5
+    )
+    assert (grad * D.ravel()).sum() == pytest.approx((found * np.arange(1, 13) / 8).sum()) and not none.any()
+    found = answers(contrib.RROIAlign, [D, rois[:2]], pooled_size=(1, 2), spatial_scale=0.5, sampling_ratio=2)[0]
+    assert found == pytest.approx([4.09024, 2.7313, 3.15129, 4.74632], abs=1e-5)
+
+
+def test_too_many_samples_of_turned_regions_are_refused():
+    with pytest.raises(mx.MXNetError, match=r"a bin of region 1 of rois, .* has 1025 samples along an axis; expected 1024 at"):
+        contrib.RROIAlign(nd.array(D), nd.array([[0] * 6, [0, 1, 1, 1025, 1, 0]]), pooled_size=(1, 1), spatial_scale=1.0)
+
+
 # ---- all -------------------------------------------------------------------------------------------------------------------
 EACH = [
     (nd.ROIPooling, {"pooled_size": (2, 2), "spatial_scale": 1.0}), (contrib.ROIAlign, {"pooled_size": (2, 2),
