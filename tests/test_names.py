@@ -131,7 +131,7 @@ def test_the_names_are_read_when_an_error_needs_them():
 
 # ---- suggestions ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("get, end", [
-    (lambda: mx.nd.spatialtransformer, "did you mean 'SpatialTransformer', which MXNet has and mxop does not have yet?"),
+    (lambda: mx.nd.contrib.dgl_subgraf, "did you mean 'dgl_subgraph', which MXNet has and mxop does not have yet?"),
     (lambda: mx.nd.softmax(X, dim=1), "did you mean 'axis'?"), (lambda: mx.nd.concat(X, X, axis=0), "did you mean 'dim'?"),
     (lambda: mx.nd.matmull, "did you mean 'matmul'?"), (lambda: mx.sym.matmull, "did you mean 'matmul'?"),
     (lambda: S.summ, "did you mean 'sum'?"), (lambda: mx.nd.aray, "did you mean 'array'?"),

@@ -4,7 +4,6 @@ Rows and columns of pixels have weights of their own, so the sum over a bin of a
 Regions of one image, or channels, are shared among threads; each sum is added up in one order whatever their number.
 """
 from cython.parallel cimport prange, threadid
-from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
@@ -133,8 +132,8 @@ def pick(const real[:, :, ::1] data, const int64_t[::1] images, const int64_t[:,
 
 
 # ---- weighted sums ----------------------------------------------------------------------------------------------------------
-cdef void weigh_bin(real base, real size, int64_t samples, real half, real low, real high, Py_ssize_t limit, Py_ssize_t room,
-                    int64_t* span, real* weights) noexcept nogil:
+cdef void weigh_bin(real base, real size, int64_t samples, real half, real low, real high, Py_ssize_t limit, bint inside,
+                    bint slope, int64_t* span, real* weights) noexcept nogil:
     """Set the weights of the pixels between which the samples of one bin lie, along one axis."""
     cdef Py_ssize_t i, below, first = limit, last = -1, turn
     cdef real at, share
@@ -144,27 +143,27 @@ cdef void weigh_bin(real base, real size, int64_t samples, real half, real low, 
             at = base + (i + half) * size / samples
             if not (at >= low and at <= high):
                 continue
-            at = 0 if at <= 0 else at
+            at = min(max(at, 0), limit - 1)
             below = <Py_ssize_t>at
-            if below >= limit - 1:
-                below, share = limit - 1, 0
-            else:
-                share = at - below
+            share = at - below
             if turn == 0:
                 counted += 1
                 first, last = min(first, below), max(last, below + (1 if below < limit - 1 else 0))
-            else:
+            elif not slope:
                 weights[below - first] += 1 - share
                 if share != 0:
                     weights[below - first + 1] += share
+            elif share != 0:
+                weights[below - first] -= 1
+                weights[below - first + 1] += 1
         if turn == 0 and counted:
             span[0], span[1] = first, last + 1
     for i in range(span[1] - span[0]):
-        weights[i] /= samples
+        weights[i] /= counted if inside else samples
 
 
 def weigh(const real[::1] bases, const real[::1] sizes, const int64_t[::1] samples, double half, double low, double high,
-          Py_ssize_t limit, int64_t[:, ::1] spans, real[:, ::1] weights):
+          Py_ssize_t limit, bint inside, bint slope, int64_t[:, ::1] spans, real[:, ::1] weights):
     """Set the weights of pixels in means of samples, which lie between pixels, along one axis.
 
     Parameters
@@ -179,6 +178,10 @@ def weigh(const real[::1] bases, const real[::1] sizes, const int64_t[::1] sampl
         Samples outside of this interval count as 0; inside of it they are moved to the nearest pixel first.
     limit : int
         How many pixels there are.
+    inside : bool
+        Whether only samples inside of the interval count in the mean.
+    slope : bool
+        Whether weights are those of the derivative with respect to the places of the samples.
     spans, weights : arrays of int64 and of the bases' type
         ``(bins, 2)`` and ``(bins, room)``: zeros; become where pixels begin and end that have a weight, and the weights.
     """
@@ -187,7 +190,7 @@ def weigh(const real[::1] bases, const real[::1] sizes, const int64_t[::1] sampl
         return
     cdef int threads = threads_over(count, count * 64)
     for k in prange(count, nogil=True, num_threads=threads):
-        weigh_bin(bases[k], sizes[k], samples[k], <real>half, <real>low, <real>high, limit, weights.shape[1], &spans[k, 0],
+        weigh_bin(bases[k], sizes[k], samples[k], <real>half, <real>low, <real>high, limit, inside, slope, &spans[k, 0],
                   &weights[k, 0])
 
 
@@ -258,17 +261,17 @@ cdef void spread_channel(const real* head, const int64_t* rows, const real* row_
             j = k
 
 
-def blend(const real[:, :, :, ::1] data, const int64_t[::1] images, const int64_t[:, :, ::1] rows,
+def blend(const real[:, :, :, ::1] data, const int64_t[::1] first, const int64_t[:, :, ::1] rows,
           const real[:, :, ::1] row_weights, const int64_t[:, :, ::1] columns, const real[:, :, ::1] column_weights,
-          const int64_t[::1] down, const int64_t[::1] group, real[:, :, :, ::1] found):
+          const int64_t[::1] down, const int64_t[::1] group, Py_ssize_t planes, real[:, :, :, ::1] found):
     """Sum up the pixels of each bin of regions, times the weights of their rows and columns.
 
     Parameters
     ----------
     data : array of float32 or float64
         Images, ``(batch, channels * planes, height, width)``.
-    images : array of int64
-        The image of each region; below 0 it has none, and the results stay as they are.
+    first : array of int64
+        The number of the first plane that each region reads, counted over all images; below 0 the results stay as they are.
     rows, columns : arrays of int64
         ``(regions, bins, 2)``: where pixels begin and end.
     row_weights, column_weights : arrays of the data's type
@@ -277,32 +280,34 @@ def blend(const real[:, :, :, ::1] data, const int64_t[::1] images, const int64_
         Which plane of a channel a bin reads: ``down[i] + group[j]``.
     found : array of the data's type
         ``(regions, channels, *bins)``.
+    planes : int
+        How many planes belong to a channel.
     """
-    cdef Py_ssize_t regions = images.shape[0], channels = found.shape[1], r, c, k, t
+    cdef Py_ssize_t regions = first.shape[0], channels = found.shape[1], r, c, k, t
     if found.size == 0 or data.size == 0:
         return
     cdef Bins s = Bins(rows.shape[1], columns.shape[1], row_weights.shape[2], column_weights.shape[2], data.shape[2],
-                       data.shape[3], data.shape[1] // channels, data.shape[2] * data.shape[3])
+                       data.shape[3], planes, data.shape[2] * data.shape[3])
     cdef Py_ssize_t step = shared(channels, regions), parts = (channels + step - 1) // step
     cdef int threads = threads_over(regions * parts, found.size * 16)
     cdef real[:, ::1] line = np.empty((threads, s.across), np.asarray(data).dtype)
     for k in prange(regions * parts, nogil=True, num_threads=threads, schedule="dynamic"):
         r = k // parts
-        if images[r] >= 0:
+        if first[r] >= 0:
             for c in range(k % parts * step, min(channels, (k % parts + 1) * step)):
-                blend_channel(&data[images[r], c * s.planes, 0, 0], &rows[r, 0, 0], &row_weights[r, 0, 0], &columns[r, 0, 0],
+                blend_channel(&data[0, 0, 0, 0] + (first[r] + c * s.planes) * s.plane, &rows[r, 0, 0], &row_weights[r, 0, 0], &columns[r, 0, 0],
                               &column_weights[r, 0, 0], &down[0], &group[0], &found[r, c, 0, 0], &line[threadid(), 0], s)
 
 
-def spread(const real[:, :, :, ::1] head, const int64_t[::1] order, const int64_t[::1] starts, const int64_t[:, :, ::1] rows,
+def spread(const real[:, :, :, ::1] head, const int64_t[::1] first, const int64_t[::1] order, const int64_t[::1] starts, const int64_t[:, :, ::1] rows,
            const real[:, :, ::1] row_weights, const int64_t[:, :, ::1] columns, const real[:, :, ::1] column_weights,
-           const int64_t[::1] down, const int64_t[::1] group, real[:, :, :, ::1] total):
+           const int64_t[::1] down, const int64_t[::1] group, Py_ssize_t planes, real[:, :, :, ::1] total):
     """Add the elements of regions up in images, times the weights with which :func:`blend` sums pixels up: its gradient."""
     cdef Py_ssize_t channels = head.shape[1], c, k, b, i
     if head.size == 0 or total.size == 0:
         return
     cdef Bins s = Bins(rows.shape[1], columns.shape[1], row_weights.shape[2], column_weights.shape[2], total.shape[2],
-                       total.shape[3], total.shape[1] // channels, total.shape[2] * total.shape[3])
+                       total.shape[3], planes, total.shape[2] * total.shape[3])
     cdef Py_ssize_t step = shared(channels, total.shape[0]), parts = (channels + step - 1) // step
     cdef int threads = threads_over(total.shape[0] * parts, head.size * 16)
     cdef real[:, ::1] line = np.empty((threads, s.across), np.asarray(head).dtype)
@@ -312,4 +317,4 @@ def spread(const real[:, :, :, ::1] head, const int64_t[::1] order, const int64_
             for c in range(k % parts * step, min(channels, (k % parts + 1) * step)):
                 spread_channel(&head[order[i], c, 0, 0], &rows[order[i], 0, 0], &row_weights[order[i], 0, 0],
                                &columns[order[i], 0, 0], &column_weights[order[i], 0, 0], &down[0], &group[0],
-                               &total[b, c * s.planes, 0, 0], &line[threadid(), 0], s)
+                               &total[0, 0, 0, 0] + (first[order[i]] + c * s.planes) * s.plane, &line[threadid(), 0], s)
