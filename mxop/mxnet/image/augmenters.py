@@ -259,10 +259,10 @@ class RandomGrayAug(Augmenter):
 
 
 # ---- lists ------------------------------------------------------------------------------------------------------------------
-def _statistic(given: Any, default: Sequence[float], name: str) -> NDArray | None:
+def _statistic(given: Any, default: Sequence[float], name: str, make: Callable) -> NDArray | None:
     """Return a mean or a standard deviation: the default for True, None for None."""
     if given is True:
-        return nd.array(default)
+        return make(default)
     if given is None:
         return None
     if not isinstance(given, (np.ndarray, NDArray)):
@@ -273,8 +273,8 @@ def _statistic(given: Any, default: Sequence[float], name: str) -> NDArray | Non
 
 
 def _colours(brightness: float, contrast: float, saturation: float, hue: float, pca_noise: float, rand_gray: float,
-             mean: Any, std: Any, wrap: Callable = lambda step: step) -> list:  # fmt: skip
-    """Return the augmenters of colours, which detection has, too."""
+             mean: Any, std: Any, make: Callable = nd.array) -> list[Augmenter]:  # fmt: skip
+    """Return the augmenters of colours, which detection has, too; `make` makes arrays of numbers."""
     steps: list[Augmenter] = [CastAug()]
     if brightness or contrast or saturation:
         steps.append(ColorJitterAug(brightness, contrast, saturation))
@@ -284,10 +284,11 @@ def _colours(brightness: float, contrast: float, saturation: float, hue: float, 
         steps.append(LightingAug(pca_noise, np.array(_EIGENVALUES), np.array(_EIGENVECTORS)))
     if rand_gray > 0:
         steps.append(RandomGrayAug(rand_gray))
-    mean, std = _statistic(mean, (123.68, 116.28, 103.53), "mean"), _statistic(std, (58.395, 57.12, 57.375), "std")
+    mean = _statistic(mean, (123.68, 116.28, 103.53), "mean", make)
+    std = _statistic(std, (58.395, 57.12, 57.375), "std", make)
     if mean is not None or std is not None:
         steps.append(ColorNormalizeAug(mean, std))
-    return [wrap(step) for step in steps]
+    return steps
 
 
 def CreateAugmenter(data_shape: tuple[int, int, int], resize: int = 0, rand_crop: bool = False, rand_resize: bool = False,

@@ -211,23 +211,27 @@ class ImageIter(DataIter):
                 break
             pixels = self.imdecode(image)
             self.check_valid_image(pixels)
-            self._write(data, labels, begin, pixels, label)
-            begin += 1
+            begin += self._write(data, labels, begin, pixels, label)
         if not begin:
             raise StopIteration
         return begin
 
-    def _write(self, data: NDArray, labels: NDArray, at: int, pixels: NDArray, label: Any) -> None:
-        """Write one image and its labels into a batch."""
-        found = self.postprocess_data(self.augmentation_transform(pixels))
-        if found.shape != data.shape[1:]:
-            raise OpValueError(f"{type(self).__name__}: the augmenters made an image of shape {found.shape}, {self._where()}; "
-                               f"expected {data.shape[1:]}")  # fmt: skip
-        data[at] = found
+    def _write(self, data: NDArray, labels: NDArray, at: int, pixels: NDArray, label: Any) -> int:
+        """Write an image and its labels into a batch; return how many images that are."""
+        self._place(data, at, self.augmentation_transform(pixels))
         given = label.asnumpy() if isinstance(label, NDArray) else np.asarray(label)
         if given.size != self.label_width:
             raise OpValueError(f"{type(self).__name__}: {given.size} labels, {self._where()}; label_width={self.label_width}")
         labels[at] = given.reshape(labels.shape[1:])
+        return 1
+
+    def _place(self, data: NDArray, at: int, pixels: NDArray) -> None:
+        """Write an image into a batch."""
+        found = self.postprocess_data(pixels)
+        if found.shape != data.shape[1:]:
+            raise OpValueError(f"{type(self).__name__}: the augmenters made an image of shape {found.shape}, {self._where()}; "
+                               f"expected {data.shape[1:]}")  # fmt: skip
+        data[at] = found
 
     def _empty(self) -> tuple[NDArray, NDArray]:
         return nd.zeros(self.provide_data[0].shape), nd.zeros(self.provide_label[0].shape)
