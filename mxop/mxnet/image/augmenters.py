@@ -326,9 +326,8 @@ def CreateAugmenter(data_shape: tuple[int, int, int], resize: int = 0, rand_crop
     """
     if len(data_shape) != 3:
         raise OpTypeError(f"CreateAugmenter: data_shape={data_shape}; expected channels, height and width")
-    size, steps = (data_shape[2], data_shape[1]), []
-    if resize > 0:
-        steps.append(ResizeAug(resize, inter_method))
+    size = (data_shape[2], data_shape[1])
+    steps: list[Augmenter] = [ResizeAug(resize, inter_method)] if resize > 0 else []
     if rand_resize:
         if not rand_crop:
             raise AssertedError("CreateAugmenter: rand_resize=True takes random parts, so it needs rand_crop=True")

@@ -75,7 +75,8 @@ def _size(src: Any, function: str) -> tuple[int, int, int]:
         raise OpTypeError(f"{function}: src is a {type(src).__name__}; expected an NDArray")
     if src.ndim not in (3, 4):
         raise OpValueError(f"{function}: src has shape {src.shape}; expected an image (height, width, channels)")
-    return src.shape[-3:]
+    height, width, channels = src.shape[-3:]
+    return height, width, channels
 
 
 def _method(interp: int, sizes: Sequence[int] = ()) -> int:
@@ -101,11 +102,11 @@ def scale_down(src_size: tuple[int, int], size: tuple[int, int]) -> tuple[int, i
     >>> mx.image.scale_down((640, 480), (720, 120))
     (640, 106)
     """
-    (w, h), (width, height) = size, src_size
+    (w, h), (width, height) = map(float, size), map(float, src_size)
     if height < h:
-        w, h = float(w * height) / h, height
+        w, h = w * height / h, height
     if width < w:
-        w, h = width, float(h * width) / w
+        w, h = width, h * width / w
     return int(w), int(h)
 
 

@@ -15,7 +15,7 @@ from ...support.errors import AssertedError, MXNetError, OpLookupError, OpValueE
 from ...support.files import path_of, reading, reporting
 from .. import recordio
 from ..io.base import DataBatch, DataDesc, DataIter, checked_size
-from .augmenters import Augmenter, CreateAugmenter
+from .augmenters import CreateAugmenter
 from .decoding import contents, imdecode
 
 _LAST = ("pad", "discard", "roll_over")
@@ -85,7 +85,8 @@ class ImageIter(DataIter):
             raise AssertedError(f"{who}: dtype={shown(dtype)}, last_batch_handle={shown(last_batch_handle)}; expected one of "
                                 f"{', '.join(_LABELS)} and one of {', '.join(_LAST)}")  # fmt: skip
         self.check_data_shape(data_shape)
-        self.data_shape, self.label_width, self.path_root = tuple(data_shape), label_width, path_root
+        channels, height, width = data_shape
+        self.data_shape, self.label_width, self.path_root = (channels, height, width), label_width, path_root
         self.shuffle, self.last_batch_handle = shuffle, last_batch_handle
         self.imgrec, self.imgidx = _records(path_imgrec, path_imgidx)
         self.imglist = _listed(path_imglist, imglist, dtype, who)
@@ -93,8 +94,9 @@ class ImageIter(DataIter):
         self.num_image = None if self.seq is None else len(self.seq)
         self.provide_data = [DataDesc(data_name, (batch_size, *self.data_shape))]
         self.provide_label = [DataDesc(label_name, (batch_size, label_width) if label_width > 1 else (batch_size,))]
-        self.auglist: Sequence[Augmenter] = CreateAugmenter(self.data_shape, **kwargs) if aug_list is None else aug_list
-        self.cur, self._allow_read, self._rest = 0, True, None
+        self.auglist: Sequence = CreateAugmenter(self.data_shape, **kwargs) if aug_list is None else aug_list
+        self.cur, self._allow_read = 0, True
+        self._rest: tuple[NDArray, NDArray, int] | None = None
         self.reset()
 
     def _sequence(self, part_index: int, num_parts: int, path_imgidx: Any) -> list | None:
