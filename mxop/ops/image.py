@@ -265,7 +265,7 @@ def _resize(given, out, old, new, interp, back=False):
     compiled("pixels").resize(given, out, *tables, way, scale)
 
 
-@lru_cache(64)
+@lru_cache(512)
 def _table(n, size, interp, whole, form, along_row, back):
     """Return where the weights of each of `size` new elements begin, the places of the `n` old ones, and the weights.
 
