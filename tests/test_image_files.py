@@ -252,6 +252,41 @@ def test_bad_parameters_are_told(call, told):
         call()
 
 
+# ---- rotations -----------------------------------------------------------------------------------------------------------
+TURNED = [
+    ({}, [0.3797, 0.6564, 0.664, 0.2057, 0.4824, 0.759, 0.3007, 0.3083, 0.585]),
+    ({"zoom_in": True}, [0.7529, 0.6528, 0.2141, 0.299, 0.4824, 0.6657, 0.7506, 0.312, 0.2118]),
+    ({"zoom_out": True}, [0, 0.234, 0.6514, 0.2973, 0.4824, 0.6675, 0.3133, 0.7307, 0]),
+]
+
+
+@pytest.mark.skipif(mx.op.find("BilinearSampler") is None, reason="rotations are made with the operator BilinearSampler")
+def test_rotations_are_those_of_mxnet():
+    x = nd.array((np.arange(2 * 3 * 7 * 9) * 37 % 256).reshape(2, 3, 7, 9) / 255.0)
+    for params, row in TURNED:
+        found = image.imrotate(x[0], 30, **params)
+        np.testing.assert_allclose(found.asnumpy()[0, 3], row, atol=6e-5)
+        both = image.imrotate(x, nd.array([30, 10]), **params).asnumpy()
+        np.testing.assert_allclose(both[0], found.asnumpy(), atol=1e-6)
+        np.testing.assert_allclose(both[1], image.imrotate(x[1], 10, **params).asnumpy(), atol=1e-6)
+    np.random.seed(3)
+    row = [0.5348, 0.7727, 0.6015, 0.2445, 0.4824, 0.7202, 0.3632, 0.192, 0.4299]
+    np.testing.assert_allclose(image.random_rotate(x, (-30, 60)).asnumpy()[0, 0, 3], row, atol=6e-5)
+    row = [0.2074, 0.3948, 0.5299, 0.6649, 0.8, 0.8596, 0.2111, 0.3658, 0.1956]
+    np.testing.assert_allclose(image.random_rotate(x[1], (-30, 60), zoom_out=True).asnumpy()[0, 3], row, atol=6e-5)
+
+
+@pytest.mark.parametrize("args, told", [
+    ((nd.zeros((3, 2, 2)), 5, True, True), "cannot both be True"),
+    ((nd.zeros((3, 2, 2), dtype="uint8"), 5), "expected an NDArray"),
+    ((nd.zeros((2, 2)), 5), "src has shape"), ((nd.zeros((3, 2, 2)), nd.zeros(1)), "is a number"),
+    ((nd.zeros((2, 3, 2, 2)), nd.zeros(3)), "3 angles for 2 images"),
+])  # fmt: skip
+def test_bad_rotations_are_told(args, told):
+    with pytest.raises(mx.MXNetError, match=told):
+        image.imrotate(*args)
+
+
 # ---- augmenters -----------------------------------------------------------------------------------------------------------
 VECTORS = [[-0.5675, 0.7192, 0.4009], [-0.5808, -0.0045, -0.8140], [-0.5836, -0.6948, 0.4203]]
 

@@ -221,5 +221,59 @@ def color_normalize(src: NDArray, mean: Any, std: Any = None) -> NDArray:
     return src
 
 
-__all__ = ["center_crop", "color_normalize", "copyMakeBorder", "fixed_crop", "imresize", "random_crop", "random_size_crop",
-           "resize_short", "scale_down"]  # fmt: skip
+# ---- rotations, of float32 images with channels first ---------------------------------------------------------------------
+def imrotate(src: NDArray, rotation_degrees: Any, zoom_in: bool = False, zoom_out: bool = False) -> NDArray:
+    """Return rotated images, of the same size, by interpolation; outside of the image there are zeros.
+
+    Parameters
+    ----------
+    src : NDArray
+        ``(channels, height, width)`` or ``(batch, channels, height, width)``, of float32.
+    rotation_degrees : float or NDArray
+        One angle, or one for each image of a batch.
+    zoom_in, zoom_out : bool
+        Enlarge the image until no zeros are seen, or shrink it until nothing is cut off.
+    """
+    if zoom_in and zoom_out:
+        raise OpValueError("imrotate: zoom_in and zoom_out cannot both be True")
+    if not isinstance(src, NDArray) or src.dtype is not np.float32:
+        raise OpTypeError(f"imrotate: src is {getattr(src, 'dtype', type(src))}; expected an NDArray of float32")
+    if src.ndim not in (3, 4):
+        raise OpValueError(f"imrotate: src has shape {src.shape}; expected (channels, height, width), or a batch of that")
+    single, alone = isinstance(rotation_degrees, (int, float, np.number)), src.ndim == 3
+    if alone and not single:
+        raise OpTypeError("imrotate: rotation_degrees of a single image is a number")
+    images = src.expand_dims(axis=0) if alone else src
+    given = rotation_degrees.asnumpy() if isinstance(rotation_degrees, NDArray) else rotation_degrees
+    angles = np.full(len(images), given, np.float32) if single else np.asarray(given, np.float32)
+    if angles.shape != (len(images),):
+        raise OpValueError(f"imrotate: {angles.size} angles for {len(images)} images; expected one number, or one for each")
+    found = nd.BilinearSampler(images, nd.array(_grid(angles, *src.shape[-2:], zoom_in, zoom_out), ctx=src.context))
+    return found[0] if alone else found
+
+
+def _grid(angles: np.ndarray, height: int, width: int, zoom_in: bool, zoom_out: bool) -> np.ndarray:
+    """Return for each image and pixel where it comes from, x and y from -1 to 1."""
+    angles = (np.pi * angles / 180).astype(np.float32)[:, None, None]
+    y, x = (np.arange(n, dtype=np.float32) - np.float32((n - 1) / 2) for n in (height, width))
+    cos, sin = np.cos(angles), np.sin(angles)
+    right, down = (max(n - 1, 1) / 2 for n in (width, height))
+    grid = np.stack([(x * cos - y[:, None] * sin) / right, (x * sin + y[:, None] * cos) / down], axis=1)
+    if not (zoom_in or zoom_out):
+        return grid
+    far, angle = np.hypot(height, width), np.arctan(height / width)
+    corners = [angle + abs(angles), angle - abs(angles)]
+    reach_x, reach_y = (np.max([abs(far * f(c)) for c in corners], axis=0) for f in (np.cos, np.sin))
+    if zoom_out:
+        return grid * np.maximum(reach_x / width, reach_y / height)[:, None]
+    return grid * np.minimum(width / reach_x, height / reach_y)[:, None]
+
+
+def random_rotate(src: NDArray, angle_limits: tuple[float, float], zoom_in: bool = False, zoom_out: bool = False) -> NDArray:
+    """Return images rotated by angles between two limits, which NumPy's global generator draws; see :func:`imrotate`."""
+    angles = np.random.uniform(*angle_limits) if src.ndim == 3 else nd.array(np.random.uniform(*angle_limits, size=len(src)))
+    return imrotate(src, angles, zoom_in=zoom_in, zoom_out=zoom_out)
+
+
+__all__ = ["center_crop", "color_normalize", "copyMakeBorder", "fixed_crop", "imresize", "imrotate", "random_crop",
+           "random_rotate", "random_size_crop", "resize_short", "scale_down"]  # fmt: skip
