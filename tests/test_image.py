@@ -121,7 +121,7 @@ def test_nothing_has_a_result(call, shape):
 @pytest.mark.parametrize("params, want", [
     ({"value": 300.7}, [255, 255, 1, 2, 3, 255]), ({"value": 3.5}, [4, 4, 1, 2, 3, 4]), ({"value": 2.5}, [2, 2, 1, 2, 3, 2]),
     ({"values": (9,), "value": 1}, [9, 9, 1, 2, 3, 9]), ({"type": 1}, [1, 1, 1, 2, 3, 3]), ({"type": 2}, [2, 1, 1, 2, 3, 3]),
-    ({"type": 3}, [2, 3, 1, 2, 3, 1]), ({"type": 4}, [3, 2, 1, 2, 3, 2]),
+    ({"type": 3}, [2, 3, 1, 2, 3, 1]), ({"type": 17}, [1, 1, 1, 2, 3, 3]), ({"type": 4}, [3, 2, 1, 2, 3, 2]),
 ])  # fmt: skip
 def test_borders(params, want):
     row = nd.array([[[1], [2], [3]]], dtype="uint8")

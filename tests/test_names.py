@@ -38,7 +38,7 @@ def told(function):
     (lambda: mx.nd.op.Correlation, "mx.nd.op.Correlation"),
     (lambda: mx.sym.contrib.dgl_subgraph, "mx.sym.contrib.dgl_subgraph"),
     (lambda: mx.nd.contrib.dgl_adjacency, "mx.nd.contrib.dgl_adjacency"),
-    (lambda: mx.image.imread, "mx.image"), (lambda: mx.io.ImageRecordIter, "mx.io.ImageRecordIter"),
+    (lambda: mx.io.ImageRecordIter, "mx.io.ImageRecordIter"),
     (lambda: mx.util.use_np, "mx.util.use_np"), (lambda: mx.nd.imdecode, "mx.nd.imdecode"),
     (lambda: mx.contrib.tensorboard, "mx.contrib.tensorboard"),
     (lambda: mx.libinfo.find_lib_path, "mx.libinfo.find_lib_path"),
@@ -49,7 +49,7 @@ def test_what_mxnet_has_is_told(get, path):
 
 def test_no_operator_of_mxnet_is_taken_for_another():
     for name in mxnet_names.sections()["operators"]:
-        if mx.op.find(name) is None:
+        if mx.op.find(name) is None and name not in ("_cvimdecode", "_cvimread"):  # functions, whose sizes follow from files
             spaces = (mx.nd._internal, mx.sym._internal) if name.startswith("_") else (mx.nd, mx.sym)
             for get in (mx.op.get, *(partial(getattr, space) for space in spaces)):
                 with pytest.raises(NotYetError, match=f"{NOT_YET}$"):
@@ -99,7 +99,7 @@ def test_a_method_is_there_as_long_as_its_operator_is():
 
 @pytest.mark.parametrize("line, name", [
     ("import mxop.gluon", "mx.gluon"), ("from mxop import gluon", "mx.gluon"), ("from mxop.gluon import nn", "mx.gluon"),
-    ("import mxop.image", "mx.image"), ("from mxop.ndarray.contrib import dgl_subgraph", "mx.nd.contrib.dgl_subgraph"),
+    ("from mxop.ndarray.contrib import dgl_subgraph", "mx.nd.contrib.dgl_subgraph"),
     ("from mxop.nd.contrib import dgl_subgraph", "mx.nd.contrib.dgl_subgraph"),
     ("from mxop.util import use_np", "mx.util.use_np"),
     ("from mxop.symbol.contrib import dgl_subgraph", "mx.sym.contrib.dgl_subgraph"),
@@ -199,7 +199,7 @@ def test_what_is_listed_works_and_belongs_there(path):
 
 
 def test_what_works_is_listed():
-    assert {"gluon", "image", "provide", "dtypes"}.isdisjoint(dir(mx))
+    assert {"gluon", "provide", "dtypes"}.isdisjoint(dir(mx))
     assert {"nd", "sym", "autograd", "viz", "cpu", "MXNetError", "AttrScope", "test_utils"} <= set(dir(mx))
     assert {"maximum", "minimum", "pow", "power", "hypot", "contrib", "exp", "Variable", "load"} <= set(dir(mx.sym))
     assert {"array", "exp", "NDArray", "waitall", "contrib", "load"} <= set(dir(mx.nd))

@@ -2,7 +2,6 @@
 
 Images of uint8 are rounded as OpenCV 3.4 does, which MXNet uses: weights have 11 bits, and each way has its own last step.
 """
-from libc.math cimport floor, lrintf
 from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free, malloc
 
@@ -52,8 +51,13 @@ cdef void across(const pixel* row, inner* found, const int32_t* first, const int
             across_some(row + c, found + c, first, at, weights, size, 1, channels)
 
 
-cdef inline uint8_t clamped(long value) noexcept nogil:
+cdef inline uint8_t clamped(int32_t value) noexcept nogil:
     return <uint8_t>(0 if value < 0 else 255 if value > 255 else value)
+
+
+cdef inline int32_t rounded(float value) noexcept nogil:
+    """Return the nearest whole number, of two the even one: additions are vectorised, and lrintf is not."""
+    return <int32_t>((value + <float>12582912.0) - <float>12582912.0)   # 1.5 * 2**23
 
 
 cdef void down(const inner** rows, pixel* out, inner* total, const inner* weights, Py_ssize_t count, Py_ssize_t width, int way,
@@ -62,8 +66,10 @@ cdef void down(const inner** rows, pixel* out, inner* total, const inner* weight
     cdef Py_ssize_t x, k, begin = 0
     cdef const inner* row = rows[0]
     cdef const inner* other = rows[1 if count > 1 else 0]
+    cdef const inner* third = rows[2 if count > 2 else 0]
+    cdef const inner* fourth = rows[3 if count > 3 else 0]
     cdef inner weight = weights[0], more = weights[1 if count > 1 else 0]
-    cdef float real
+    cdef float a, b, c, d
     if pixel is uint8_t and inner is int32_t:
         if way == LINEAR:
             for x in range(width):
@@ -71,11 +77,9 @@ cdef void down(const inner** rows, pixel* out, inner* total, const inner* weight
             return
         if way == CUBIC:    # OpenCV's vectors of eight are of float32
             begin = width - width % 8
+            a, b, c, d = weight * scale, more * scale, weights[2] * scale, weights[3] * scale
             for x in range(begin):
-                real = <float>row[x] * (<float>weight * scale)
-                for k in range(1, 4):
-                    real = real + <float>rows[k][x] * (<float>weights[k] * scale)
-                out[x] = clamped(lrintf(real))
+                out[x] = clamped(rounded(((row[x] * a + other[x] * b) + third[x] * c) + fourth[x] * d))
     for x in range(begin, width):
         total[x] = row[x] * weight
     for k in range(1, count):
@@ -88,7 +92,7 @@ cdef void down(const inner** rows, pixel* out, inner* total, const inner* weight
         elif inner is int32_t:
             out[x] = clamped((total[x] + (1 << 21)) >> 22)
         else:
-            out[x] = clamped(<long>floor(total[x] * scale + 0.5) if way == MEAN_UP else lrintf(<float>total[x] * scale))
+            out[x] = clamped(<int32_t>(total[x] * scale + <float>0.5) if way == MEAN_UP else rounded(<float>(total[x] * scale)))
 
 
 cdef int resize_rows(const pixel* image, pixel* out, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t width, Py_ssize_t size,

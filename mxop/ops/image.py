@@ -265,7 +265,7 @@ def _resize(given, out, old, new, interp, back=False):
     compiled("pixels").resize(given, out, *tables, way, scale)
 
 
-@lru_cache(64)
+@lru_cache(512)
 def _table(n, size, interp, whole, form, along_row, back):
     """Return where the weights of each of `size` new elements begin, the places of the `n` old ones, and the weights.
 
@@ -380,6 +380,11 @@ def resized(F, data, *, size: Shape = (), keep_ratio: bool = False, interp: int 
 _BORDERS = (None, "edge", "symmetric", "wrap", "reflect")
 
 
+def _kind(type):
+    """Return how a border is made, without OpenCV's flag for images that are not part of larger ones."""
+    return type & ~16
+
+
 @kernel(name="_cvcopyMakeBorder")
 def border(src, *, top: int, bot: int, left: int, right: int, type: int = 0, value: float = 0.0, values: Floats = ()):
     """Surround an image; ``mx.image.copyMakeBorder`` says more.
@@ -403,7 +408,7 @@ def _with_border(src, *, top, bot, left, right, type, sign=1, **params):
 
 @border.shape
 def _(src, *, top, bot, left, right, type, value, values):
-    if min(top, bot, left, right) < 0 or type not in range(5) or (type and 0 in src[-3:-1]):
+    if min(top, bot, left, right) < 0 or _kind(type) not in range(5) or (_kind(type) and 0 in src[-3:-1]):
         raise OpValueError(f"operator _cvcopyMakeBorder: top={top}, bot={bot}, left={left}, right={right}, type={type} for "
                            f"shape {infer.show(src)}; expected sizes from 0 on and a type from 0 to 4")  # fmt: skip
     return _with_border(src, top=top, bot=bot, left=left, right=right, type=type)
@@ -431,9 +436,9 @@ typed_by_first(border_grad)
 
 @on_host(border)
 def _(np, image, out, *, top, bot, left, right, type, value, values):
-    if type:
+    if _kind(type):
         sides = ((0, 0),) * (image.ndim - 3) + ((top, bot), (left, right), (0, 0))
-        out[...] = np.pad(image, sides, mode=_BORDERS[type])
+        out[...] = np.pad(image, sides, mode=_BORDERS[_kind(type)])
         return
     channels = image.shape[-1]
     numbers = np.array(([*values, *[0.0] * channels] if values else [value] * channels)[:channels])
@@ -446,11 +451,11 @@ def _(np, image, out, *, top, bot, left, right, type, value, values):
 @on_host(border_grad)
 def _(np, head, out, *, top, bot, left, right, type):
     rows, columns = slice(top, top + out.shape[-3]), slice(left, left + out.shape[-2])
-    if not type:
+    if not _kind(type):
         out[...] = head[..., rows, columns, :]
         return
     sides = (out.shape[-3], top, bot), (out.shape[-2], left, right)
-    rows, columns = (np.pad(np.arange(n), (low, high), mode=_BORDERS[type]) for n, low, high in sides)
+    rows, columns = (np.pad(np.arange(n), (low, high), mode=_BORDERS[_kind(type)]) for n, low, high in sides)
     total = np.zeros(out.shape, np.promote_types(out.dtype, np.float32))
     np.add.at(total, (..., rows[:, None], columns, slice(None)), head)
     out[...] = total
