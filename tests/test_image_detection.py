@@ -119,6 +119,16 @@ def test_images_without_objects_are_skipped():
     with pytest.raises(StopIteration):
         Numbers(3, (3, 20, 30), imglist=listed(1), aug_list=[Lost()]).next()
 
+    class Once(detection.DetAugmenter):
+        calls = 0
+
+        def __call__(self, src, label):
+            self.calls += 1
+            return src, label if self.calls == 1 else label - [99, 0, 0, 0, 0]
+
+    with pytest.raises(mx.errors.OpValueError, match="no image is left"):
+        Numbers(3, (3, 20, 30), imglist=listed(2), aug_list=[Once()]).next()
+
 
 @pytest.mark.parametrize("label, told", [
     ([2, 5, 0, *FIRST[:3]], "6 labels, filename '0', begin with"), ([2, 5, 0, *FIRST, 1], "8 labels"),

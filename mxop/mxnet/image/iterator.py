@@ -251,9 +251,10 @@ class ImageIter(DataIter):
             if self.last_batch_handle == "roll_over" and rolled is None:
                 self._rest = data, labels, count
                 raise StopIteration
-            count = self._fill(data, labels, count)
-            while count < self.batch_size:  # there are fewer images than a batch has: they are repeated
-                count = self._fill(data, labels, count)
+            while count < self.batch_size:  # more than once where there are fewer images than a batch has
+                before, count = count, self._fill(data, labels, count)
+                if count == before:
+                    raise OpValueError(f"{type(self).__name__}: no image is left to fill a batch of {self.batch_size}")
             self._allow_read = self.last_batch_handle != "pad"
         return DataBatch([data], [labels], pad=pad)
 
