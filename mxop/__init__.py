@@ -71,11 +71,11 @@ provide(infer_inside=_late(".graph.specs", "infer_inside"), infer_whole=_late(".
 #: Modules that few programs need at once: imported when they are first used.
 _LATER = {name: f"mxop.{name}" for name in (
     "attribute", "axes", "base", "callback", "contrib", "engine", "error", "executor", "executor_manager", "graph",
-    "initializer", "io", "kvstore", "libinfo", "library", "log", "lr_scheduler", "metric", "misc", "model", "monitor", "name",
-    "operator", "optimizer", "profiler", "random", "recordio", "records", "registry", "rnn", "rtc", "runtime", "symbol",
+    "image", "initializer", "io", "kvstore", "libinfo", "library", "log", "lr_scheduler", "metric", "misc", "model", "monitor",
+    "name", "operator", "optimizer", "profiler", "random", "recordio", "records", "registry", "rnn", "rtc", "runtime", "symbol",
     "test_utils", "util", "visualization",
-)} | {"init": "mxop.initializer", "kv": "mxop.kvstore", "mon": "mxop.monitor", "rnd": "mxop.random", "sym": "mxop.symbol",
-      "viz": "mxop.visualization"}  # fmt: skip
+)} | {"img": "mxop.image", "init": "mxop.initializer", "kv": "mxop.kvstore", "mon": "mxop.monitor", "rnd": "mxop.random",
+      "sym": "mxop.symbol", "viz": "mxop.visualization"}  # fmt: skip
 _NAMES = {"AttrScope": "mxop.attribute", "Executor": "mxop.graph.executor", "Symbol": "mxop.symbol",
           "get_include": "mxop.library", "install_as_mxnet": "mxop.as_mxnet",
           **dict.fromkeys(("is_np_array", "is_np_shape", "np_shape", "set_np_shape", "use_np_shape"), "mxop.util")}  # fmt: skip

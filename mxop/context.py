@@ -88,6 +88,21 @@ class Context(metaclass=showing("default_ctx", lambda: _defaults)):
         return device_of(self.device_id if self.is_gpu else -1)
 
     @property
+    def stream(self):
+        """The ``cupy.cuda.Stream`` that this thread's calls on this GPU are launched on: CuPy's current one.
+
+        Raises
+        ------
+        DeviceError
+            On the CPU, where calls are done when they return.
+        """
+        if not self.is_gpu:
+            raise DeviceError(f"{self} has no stream: calls on the CPU are done when they return")
+        from ._gpu import device
+
+        return device.stream(self.device_id)
+
+    @property
     def place(self) -> int:
         """The number that an array keeps of a CPU device: below 0, even ones are of shared memory and odd ones of pinned."""
         at = (3, 5).index(self.device_typeid) if self.device_typeid > 2 else None

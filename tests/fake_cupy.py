@@ -124,6 +124,7 @@ def check_device(*arrays):
         if isinstance(a, ndarray):
             here = _current[-1]
             assert a.device.id == here, f"an array of device {a.device.id} is used while device {here} is the current one"
+            fake_kernels.used()
         elif isinstance(a, (list, tuple)):
             check_device(*a)
 
@@ -152,6 +153,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     nbytes = property(lambda self: self._host.nbytes)
     flags = property(lambda self: self._host.flags)
     T = property(lambda self: _result(self._host.T, self))
+    real, imag = (property(lambda self, part=part: _result(getattr(self._host, part), self)) for part in ("real", "imag"))
 
     def __array__(self, *args, **kwargs):
         raise TypeError("Implicit conversion to a NumPy array is not allowed. Please use `.get()`")
@@ -220,6 +222,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         return self.get().tolist()
 
     def get(self):
+        fake_kernels.used()
         waited(self.device.id)
         return self._host.copy()
 
@@ -451,7 +454,8 @@ def module(devices=2):
     ranges.clear()
     cupy.cuda.nvtx = types.SimpleNamespace(RangePush=ranges.append, RangePop=lambda: ranges.append(None))
     cupy.cuda.memory = types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError)
-    cupy.cuda.Stream, cupy.cuda.get_current_stream = fake_kernels.Stream, fake_kernels.Stream
+    cupy.cuda.Stream, cupy.cuda.get_current_stream = fake_kernels.Stream, fake_kernels.current_stream
+    fake_kernels.forget_streams()
     cupy.ElementwiseKernel, cupy.RawModule = fake_kernels.ElementwiseKernel, fake_kernels.RawModule
     cupy.ndarray = ndarray
     cupy.asarray = lambda a, dtype=None: a if isinstance(a, ndarray) and dtype in (None, a.dtype) else cupy.array(a, dtype)
@@ -463,6 +467,9 @@ def module(devices=2):
     cupy.linalg = types.SimpleNamespace(
         **{n: _delegate(getattr(np.linalg, n)) for n in ("cholesky", "det", "eigh", "inv", "qr", "slogdet", "solve", "svd")}
     )
+    cupy.cuda.cublas = types.SimpleNamespace(gemmStridedBatchedEx=fake_kernels.multiply)
+    cupy.cuda.get_cublas_handle = lambda: 1
+    cupy.fft = types.SimpleNamespace(**{n: _delegate(getattr(np.fft, n)) for n in ("fft", "ifft")})
     pool = _Pool()
     cupy.get_default_memory_pool = cupy.get_default_pinned_memory_pool = lambda: pool
     return cupy

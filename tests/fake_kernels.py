@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import re
 import time
+from collections import Counter
 
 import numpy as np
 from cuda_compilers import OPTIONS, host_library, kernel_parameters, launcher, pointer
@@ -47,24 +48,33 @@ class Graph:
 
     def launch(self, stream=None):
         assert not _capturing, "a graph is launched while a stream is captured"
+        used()
         counts["graphs"] += 1
         for launch, arguments in self.launches:
             launch(*arguments)
 
 
 class Stream:
-    """``cupy.cuda.Stream``: there is one order of all, but kernels of a stream that is captured do not run."""
-
-    ptr = 0
+    """``cupy.cuda.Stream``: kernels run at once, but for those of a stream that is captured; :func:`used` checks the order."""
 
     def __init__(self, null=False, non_blocking=False):
         self.captured = None
+        self.ptr = 0 if null else id(self)
+
+    def __eq__(self, other):
+        return isinstance(other, Stream) and self.ptr == other.ptr
+
+    __hash__ = object.__hash__
 
     def __enter__(self):
+        _streams.append((_device(), self))
         return self
 
     def __exit__(self, *exception):
-        pass
+        _streams.pop()
+
+    def is_capturing(self):
+        return self.captured is not None
 
     def begin_capture(self):
         assert not _capturing
@@ -72,22 +82,76 @@ class Stream:
         _capturing.append(self.captured)
 
     def end_capture(self):
+        self.captured = None
         return Graph(_capturing.pop())
+
+    def record(self, event=None):
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    def wait_event(self, event):
+        assert not self.is_capturing(), "a stream that is captured waits for nothing outside"
+        here = (_device(), self.ptr)
+        _seen[here] = _seen.get(here, Counter()) | event.comes_after
 
     def synchronize(self):
         import fake_cupy
 
         assert not _capturing, "a stream that is captured does not wait"
-        fake_cupy.waited(fake_cupy._current[-1])
+        fake_cupy.waited(_device())
+
+
+NULL = Stream(null=True)
+_streams: list[tuple[int, Stream]] = []  # made current, by device
+_uses: Counter = Counter()  # of each stream, which is a device and an address
+_seen: dict[tuple[int, int], Counter] = {}  # by stream: how many uses of others come before what it does next
+_last: dict[int, tuple[int, int]] = {}  # by device: the stream of the last use
+
+
+def _device():
+    import fake_cupy
+
+    return fake_cupy._current[-1]
+
+
+def current_stream(device=-1):
+    """``cupy.cuda.get_current_stream``."""
+    device = _device() if device == -1 else device
+    return next((stream for place, stream in reversed(_streams) if place == device), NULL)
+
+
+def used():
+    """Note that something runs on the current stream: it has to come after all that ran on this device before.
+
+    CuPy does not ask for that, mxop promises it.
+    """
+    if _capturing:
+        return
+    device = _device()
+    here, last = (device, current_stream().ptr), _last.get(device)
+    if last not in (None, here):
+        assert _seen.get(here, Counter())[last] >= _uses[last], f"stream {here} does not wait for stream {last}"
+    _uses[here] += 1
+    _last[device] = here
+
+
+def forget_streams():
+    """Let all that ran be done."""
+    _last.clear()
+    _streams.clear()
 
 
 class Event:
-    """``cupy.cuda.Event``: a moment on the device that was the current one."""
+    """``cupy.cuda.Event``: a moment on a stream of the device that was the current one."""
+
+    def __init__(self, block=False, disable_timing=False):
+        self.timed = not disable_timing
 
     def record(self, stream=None):
-        import fake_cupy
-
-        self.moment, self.device = time.perf_counter(), fake_cupy._current[-1]
+        self.moment, self.device = time.perf_counter(), _device()
+        here = (self.device, (current_stream() if stream is None else stream).ptr)
+        self.comes_after = Counter({here: _uses[here]}) | _seen.get(here, Counter())
 
     def synchronize(self):
         import fake_cupy
@@ -97,13 +161,13 @@ class Event:
 
 def elapsed(begin, end):
     """Return milliseconds between two events, as ``cupy.cuda.get_elapsed_time`` does."""
-    assert begin.device == end.device
+    assert begin.device == end.device and begin.timed and end.timed
     return (end.moment - begin.moment) * 1e3
 
 
 _capturing: list[list] = []
-#: How many kernels and graphs were launched.
-counts = {"kernels": 0, "graphs": 0}
+#: How many kernels, graphs and products were launched.
+counts = {"kernels": 0, "graphs": 0, "products": 0}
 
 
 def _launch(function, *arguments):
@@ -114,8 +178,40 @@ def _launch(function, *arguments):
         _capturing[-1].append((function, arguments))
     else:
         fake_cupy.fail("launch")
+        used()
         counts["kernels"] += 1
         function(*arguments)
+
+
+def multiply(handle, turn_a, turn_b, m, n, k, alpha, a, a_type, a_row, a_step, b, b_type, b_row, b_step, beta, c, c_type,
+             c_row, c_step, batch, summed, algorithm):  # fmt: skip
+    """``cublas.gemmStridedBatchedEx``: products of matrices that lie column by column."""
+    used()
+    counts["products"] += 1
+    assert handle and algorithm == -1 and a_type == b_type == c_type and m and n and k and batch
+    dtype, wide = {2: ("e", "f"), 14: ("H", "f"), 0: ("f", "f"), 1: ("d", "d")}[c_type]
+    assert summed in {"f": (68, 77), "d": (70,)}[wide] and all(x < 2**31 for x in (m, n, k, a_row, b_row, c_row))
+    numbers = [ctypes.cast(p, ctypes.POINTER(_CTYPES["double" if wide == "d" else "float"]))[0] for p in (alpha, beta)]
+    assert numbers == [1, 0] and c_step >= m * n
+
+    def matrices(address, rows, columns, row, step):
+        assert row >= rows, "the leading dimension is too small"
+        size = np.dtype(dtype).itemsize
+        reach = max(step, 0) * (batch - 1) + row * (columns - 1) + rows
+        memory = np.frombuffer((ctypes.c_char * (reach * size)).from_address(address), dtype)
+        return np.lib.stride_tricks.as_strided(memory, (batch, rows, columns), (step * size, size, row * size))
+
+    def number(x):
+        return (x.astype(np.uint32) << 16).view(np.float32) if dtype == "H" else x.astype(wide)
+
+    left = matrices(a, k if turn_a else m, m if turn_a else k, a_row, a_step)
+    right = matrices(b, n if turn_b else k, k if turn_b else n, b_row, b_step)
+    left, right = (x.swapaxes(1, 2) if turned else x for x, turned in ((left, turn_a), (right, turn_b)))
+    found = number(left) @ number(right)
+    if dtype == "H":
+        bits = found.view(np.uint32)
+        found = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    matrices(c, m, n, c_row, c_step)[...] = found
 
 
 class NVRTCProgram:

@@ -221,6 +221,17 @@ def test_equal_elements_keep_their_order_and_nan_is_the_largest(dtype, ascending
         assert mask.sum() == 3 * k and np.take_along_axis(mask, want[:, :k], 1).all()
 
 
+@pytest.mark.parametrize("ascending", [True, False])
+def test_few_of_many_where_some_are_nan(ascending):
+    """A NaN is before the largest number, also where the numbers that are no less than the k-th are k without it."""
+    x = np.random.default_rng(1).choice([np.nan, -np.inf, np.inf, 0.5, 1.5, 2.5, 3.5], (500, 7))
+    want = _expected(x, ascending)
+    for dtype in ("float16", "float32", "float64"):
+        for k in (1, 2, 3):
+            found = nd.topk(array(x, dtype), k=k, is_ascend=ascending, dtype="int64").asnumpy()
+            assert np.array_equal(found, want[:, :k])
+
+
 def test_extremes_of_integers_are_sorted():
     x = np.array([0, 2**63 - 1, -(2**63), -1])
     assert nd.argsort(array(x, "int64"), is_ascend=False, dtype="int32").asnumpy().tolist() == [1, 0, 3, 2]

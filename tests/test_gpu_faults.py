@@ -12,7 +12,11 @@ import pytest
 
 import mxop as mx
 from mxop import autograd, nd
+from mxop.check import find_record
+from mxop.check.cases import cases, types_of
 from mxop.errors import DeviceError, MXNetError
+from mxop.opdef import registry
+from mxop.opdef.kernel import Kernel
 
 RNG = np.random.default_rng(5)
 KEYS = {
@@ -369,3 +373,30 @@ def test_products_are_written_where_they_belong(cupy):
         call(b, out)
         np.testing.assert_allclose(out.asnumpy(), wanted.asnumpy(), rtol=1e-5, err_msg=name)
         np.testing.assert_allclose(b.asnumpy(), a.asnumpy(), rtol=1e-5)
+
+
+KERNELS = [op.name for op in registry.operators()
+           if isinstance(op, Kernel) and op.run_gpu and not op.make_view and find_record(op)]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_say_what_they_wait_for(cupy, name):
+    op = registry.get(name)
+    record = find_record(op)
+    for case in cases(op, record, np.random.default_rng(0), mx.gpu(0))[:4]:
+        inputs = case.arrays(case.sample(types_of(record, None)[0]))
+        case.call(inputs)
+        cupy.waits.clear()
+        case.call(inputs)
+        assert bool(cupy.waits[0]) == bool(op.waits_for(case.attrs)), (case, op.waits_for(case.attrs))
+
+
+def test_executors_tell_which_calls_wait(cupy):
+    x, at = mx.sym.Variable("x"), mx.sym.Variable("at")
+    net = mx.sym.take(mx.sym.exp(x), at, mode="raise", name="part") + mx.sym.take(x, at)
+    told = net.simple_bind(mx.gpu(0), "null", x=(3, 2), at=(2,), type_dict={"at": "int64"}).explain()
+    (row,) = [row for row in told if row.waits]
+    assert (row.operator, row.waits) == ("take", "whether the indices are in range")
+    assert f"step {row.step} (take: whether the indices are in range)" in str(told)
+    on_cpu = net.simple_bind(mx.cpu(), "null", x=(3, 2), at=(2,), type_dict={"at": "int64"}).explain()
+    assert not any(row.waits for row in on_cpu) and "wait" not in str(on_cpu)

@@ -112,7 +112,7 @@ NAMED = {
         _core/array.pxd:MAX_VALUES _core/elementwise.pyx:MAX_REGISTERS _core/elementwise.pyx:LATEST
         _core/lazy.pyx:MOST_CALLS _core/plans.pyx:MOST _core/prepare.pxd:MOST_PLACES _core/profile.pyx:FIRST_ROOM
         _core/recent.pxd:SLOTS _core/recent.pyx:PLANS _core/recent.pyx:FORMS _core/recent.pyx:ROOM
-        _core/recent.pyx:ITEMS _kernels/along.pyx:MOST_PARTS _kernels/include/mxop_team.h:MX_SHARES
+        _core/recent.pyx:ITEMS _kernels/along.pyx:MOST_PARTS _kernels/include/mxop_team.h:MX_SHARES _kernels/sampling.pyx:BLOCK
         _kernels/interp.pxd:MOST_REGISTERS _kernels/interp.pxd:MOST_SCALARS _kernels/interp.pxd:MOST_TINY
         _kernels/memory.pyx:N_CLASSES _kernels/memory.pyx:PUT_OFF _kernels/memory.pyx:MANY_PUT_OFF
         _kernels/reduce.pyx:TOGETHER graph/constants.py:LARGEST graph/formulas.py:_MANY graph/functions.py:MOST
@@ -130,6 +130,7 @@ NAMED = {
         graph/mirror.py:MOST_SEGMENTS graph/passes/base.py:_MAX_SWEEPS graph/recompute.py:MAX_COST
         graph/stages.py:MAX_CALLS graph/strips.py:MAX_MEMBERS graph/strips.py:MAX_SEARCHED ops/binary.py:_MOST_BITS""",
     "loops in Python, of each turn of which its own cost is the greatest": "ops/sample.py:_MANY",
+    "what a call may be asked to do": "ops/regions.py:MOST_SAMPLES ops/regions.py:MOST_TURNED",
     "when signals are seen": "_core/loops.pyx:OFTEN _core/loops.pyx:TURN",
     "the GPU": "graph/rowwise.py:FEWEST_ON_GPU graph/rowwise.py:SMALL",
     "threads of convolutions with few filters": "_kernels/few.pyx:TURNS _kernels/few.pyx:SLICES",

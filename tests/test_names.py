@@ -32,13 +32,13 @@ def told(function):
 # ---- what MXNet has -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("get, path", [
     (lambda: mx.gluon, "mx.gluon"), (lambda: mx.mod, "mx.mod"), (lambda: mx.th, "mx.th"), (lambda: mx.np, "mx.np"),
-    (lambda: mx.io.MXDataIter, "mx.io.MXDataIter"), (lambda: mx.nd.GridGenerator, "mx.nd.GridGenerator"),
-    (lambda: mx.sym.Correlation, "mx.sym.Correlation"),
-    (lambda: mx.nd.ROIPooling, "mx.nd.ROIPooling"), (lambda: mx.nd.op.Correlation, "mx.nd.op.Correlation"),
-    (lambda: mx.nd.image.resize, "mx.nd.image.resize"),
+    (lambda: mx.io.MXDataIter, "mx.io.MXDataIter"),
+    (lambda: mx.nd.contrib.dgl_graph_compact, "mx.nd.contrib.dgl_graph_compact"),
+    (lambda: mx.sym.contrib.dgl_adjacency, "mx.sym.contrib.dgl_adjacency"),
+    (lambda: mx.nd.op.Correlation, "mx.nd.op.Correlation"),
     (lambda: mx.sym.contrib.dgl_subgraph, "mx.sym.contrib.dgl_subgraph"),
     (lambda: mx.nd.contrib.dgl_adjacency, "mx.nd.contrib.dgl_adjacency"),
-    (lambda: mx.image.imread, "mx.image"), (lambda: mx.io.ImageRecordIter, "mx.io.ImageRecordIter"),
+    (lambda: mx.io.ImageRecordIter, "mx.io.ImageRecordIter"),
     (lambda: mx.util.use_np, "mx.util.use_np"), (lambda: mx.nd.imdecode, "mx.nd.imdecode"),
     (lambda: mx.contrib.tensorboard, "mx.contrib.tensorboard"),
     (lambda: mx.libinfo.find_lib_path, "mx.libinfo.find_lib_path"),
@@ -49,7 +49,7 @@ def test_what_mxnet_has_is_told(get, path):
 
 def test_no_operator_of_mxnet_is_taken_for_another():
     for name in mxnet_names.sections()["operators"]:
-        if mx.op.find(name) is None:
+        if mx.op.find(name) is None and name not in ("_cvimdecode", "_cvimread"):  # functions, whose sizes follow from files
             spaces = (mx.nd._internal, mx.sym._internal) if name.startswith("_") else (mx.nd, mx.sym)
             for get in (mx.op.get, *(partial(getattr, space) for space in spaces)):
                 with pytest.raises(NotYetError, match=f"{NOT_YET}$"):
@@ -65,7 +65,7 @@ SPACES = ("contrib", "linalg", "random", "image", "sparse")
 def test_every_name_of_a_namespace_is_there_or_not_yet(module):
     found = importlib.import_module(f"mxop.{module}")
     missing = [n for n in mxnet_names.listed(f"mxop.{module}") if not hasattr(found, n)]
-    assert bool(missing) == (not module.endswith((".random", ".linalg", ".sparse")))  # which are whole
+    assert bool(missing) == (not module.endswith((".random", ".linalg", ".image", ".sparse")))  # which are whole
     for name in missing:
         with pytest.raises(NotYetError, match=f"{NOT_YET}$"):
             getattr(found, name)
@@ -99,9 +99,9 @@ def test_a_method_is_there_as_long_as_its_operator_is():
 
 @pytest.mark.parametrize("line, name", [
     ("import mxop.gluon", "mx.gluon"), ("from mxop import gluon", "mx.gluon"), ("from mxop.gluon import nn", "mx.gluon"),
-    ("import mxop.image", "mx.image"), ("from mxop.ndarray import Correlation", "mx.nd.Correlation"),
-    ("from mxop.nd import Correlation", "mx.nd.Correlation"),
-    ("from mxop.nd.image import resize", "mx.nd.image.resize"), ("from mxop.util import use_np", "mx.util.use_np"),
+    ("from mxop.ndarray.contrib import dgl_subgraph", "mx.nd.contrib.dgl_subgraph"),
+    ("from mxop.nd.contrib import dgl_subgraph", "mx.nd.contrib.dgl_subgraph"),
+    ("from mxop.util import use_np", "mx.util.use_np"),
     ("from mxop.symbol.contrib import dgl_subgraph", "mx.sym.contrib.dgl_subgraph"),
     ("from mxop.io import ImageRecordIter", "mx.io.ImageRecordIter"), ("import mxop.mod", "mx.mod"),
 ])  # fmt: skip
@@ -131,7 +131,7 @@ def test_the_names_are_read_when_an_error_needs_them():
 
 # ---- suggestions ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("get, end", [
-    (lambda: mx.nd.spatialtransformer, "did you mean 'SpatialTransformer', which MXNet has and mxop does not have yet?"),
+    (lambda: mx.nd.contrib.dgl_subgraf, "did you mean 'dgl_subgraph', which MXNet has and mxop does not have yet?"),
     (lambda: mx.nd.softmax(X, dim=1), "did you mean 'axis'?"), (lambda: mx.nd.concat(X, X, axis=0), "did you mean 'dim'?"),
     (lambda: mx.nd.matmull, "did you mean 'matmul'?"), (lambda: mx.sym.matmull, "did you mean 'matmul'?"),
     (lambda: S.summ, "did you mean 'sum'?"), (lambda: mx.nd.aray, "did you mean 'array'?"),
@@ -199,7 +199,7 @@ def test_what_is_listed_works_and_belongs_there(path):
 
 
 def test_what_works_is_listed():
-    assert {"gluon", "image", "provide", "dtypes"}.isdisjoint(dir(mx))
+    assert {"gluon", "provide", "dtypes"}.isdisjoint(dir(mx))
     assert {"nd", "sym", "autograd", "viz", "cpu", "MXNetError", "AttrScope", "test_utils"} <= set(dir(mx))
     assert {"maximum", "minimum", "pow", "power", "hypot", "contrib", "exp", "Variable", "load"} <= set(dir(mx.sym))
     assert {"array", "exp", "NDArray", "waitall", "contrib", "load"} <= set(dir(mx.nd))

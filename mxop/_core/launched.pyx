@@ -23,11 +23,16 @@ cdef enum:
 
 cdef int _forgotten = 0
 
+#: By the number of a GPU: the stream of the last call there (:func:`mxop._gpu.device.follow`).
+followed = {}
+cdef dict _followed = followed
+
 
 def forget():
     """Launch nothing again that was launched before: its kernels are gone."""
     global _forgotten
     _forgotten += 1
+    _followed.clear()
 
 
 cdef class Launch:
@@ -40,18 +45,17 @@ cdef class Launch:
         Such results as it has.
     """
 
-    cdef object launch, number, current, using
+    cdef object launch, number
     cdef tuple numbers
     cdef list results
-    cdef Device device
+    cdef Launching device
     cdef bint arrays        # the kernel is given arrays, not their addresses
 
     def __init__(self, plan, list results):
         cdef Array a
         self.launch, self.number, self.numbers, self.arrays = plan.launch, plan.number, plan.numbers, plan.arrays
-        self.current, self.using, _ = plan.device
         self.results = [template((<Array>a).shape_tuple(), (<Array>a).dtype) for a in results]
-        self.device = (<Array>results[0]).device
+        self.device = <Launching>(<Array>results[0]).device
 
     cdef list run(self, PyObject** inputs, int n, list values):
         cdef list operands = [self.operand(<Array>inputs[k]) for k in range(n)], results = []
@@ -114,9 +118,9 @@ cdef list relaunched(dict launches, PyObject** inputs, int n, bint numpy, list v
     if found is None:
         return None
     launch = <Launch>found
-    if launch.current() == launch.device.number:
+    if launch.device.here():
         return launch.run(inputs, n, values)
-    with launch.using(launch.device.number):
+    with launch.device.current():
         return launch.run(inputs, n, values)
 
 
@@ -132,18 +136,24 @@ cdef int keep_launch(dict launches, PyObject** inputs, int n, bint numpy, object
 cdef class Launching(Device):
     """A device whose memory is CuPy's."""
 
-    cdef object current, using, new
+    cdef object number_of_current, stream_of, new
+
+    cdef bint here(self) except -1:
+        """Return whether this is CuPy's current device, and its current stream that of the last call."""
+        last = _followed.get(self.number)
+        if self.new is None:
+            cupy = self.library
+            self.number_of_current, self.stream_of = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
+            self.new = cupy.ndarray
+        return last is not None and self.number_of_current() == self.number and self.stream_of(self.number) is last
 
     cdef object make(self, int ndim, const Py_ssize_t* shape, int dtype):
         if dtype == BFLOAT16:  # of which not every CuPy has arrays
             return Device.make(self, ndim, shape, dtype)
-        if self.current is None:
-            from mxop._gpu import launch
-            self.current, self.using, self.new = launch.device_of(self.number)
         given, kind = tuple([shape[k] for k in range(ndim)]), _types[dtype]
-        if self.current() == self.number:
+        if self.here():
             return over_gpu(ndim, shape, dtype, self.new(given, kind), self)
-        with self.using(self.number):
+        with self.current():
             return over_gpu(ndim, shape, dtype, self.new(given, kind), self)
 
 
@@ -164,7 +174,7 @@ cdef class LaunchCall(Call):
     device : Launching
     """
 
-    cdef object launched, current, using, make
+    cdef object launched
     cdef tuple values, numbers, own     # own: bytes of memory that each run has
     cdef list arrays        # whose memory it uses
     cdef char** pointers
@@ -178,7 +188,6 @@ cdef class LaunchCall(Call):
         self.n_inputs, self.n_arrays, self.device = <int>len(inputs), <int>len(self.arrays), device
         self.launched, self.numbers, self.own, self.takes_arrays = plan.launch, plan.numbers, plan.own, plan.arrays
         self.values = tuple([plan.number(v) for v in values])
-        self.current, self.using, self.make = plan.device
         self.pointers = <char**>calloc(self.n_arrays + 1, sizeof(char*))
         if self.pointers == NULL:
             raise MemoryError()
@@ -189,17 +198,17 @@ cdef class LaunchCall(Call):
         free(self.pointers)
 
     cdef int execute(self) except -1:
-        if self.current() == self.device.number:
+        if self.device.here():
             self.launch()
         else:
-            with self.using(self.device.number):
+            with self.device.current():
                 self.launch()
         return 0
 
     cdef int launch(self) except -1:
         cdef Py_ssize_t k
         cdef list operands = [self.operand(k) for k in range(self.n_arrays)]
-        own = [self.make((n,), "uint8") for n in self.own]
+        own = [self.device.new((n,), "uint8") for n in self.own]
         self.launched(*operands[:self.n_inputs], *self.values, *operands[self.n_inputs:], *own, *self.numbers)
         return 0
 
@@ -265,11 +274,11 @@ cdef class Graph(Call):
         self.calls = calls
 
     cdef int execute(self) except -1:
-        cdef LaunchCall first = <LaunchCall>self.calls[0]
-        if first.current() == first.device.number:
+        cdef Launching device = (<LaunchCall>self.calls[0]).device
+        if device.here():
             self.launch()
         else:
-            with first.using(first.device.number):
+            with device.current():
                 self.launch()
         return 0
 

@@ -64,12 +64,25 @@ class Gpu(Launching):
         memory, overlap = source._memory, not same and transfer.overlaps(source, target)
         if isinstance(memory, np.ndarray):
             memory = device.uploaded(memory, self.number)
+        elif device.id_of(memory) != self.number:
+            memory = self._from_other(memory)
         with device.using(self.number):
-            if overlap or device.id_of(memory) != self.number:  # CuPy copies to the current device
+            if overlap:
                 memory = memory.copy()
             if source.shape != target.shape:
                 memory = memory.reshape(target.shape)
         launch.run(launch.copied(memory, target._memory, req), self.number)
+
+    def _from_other(self, memory: Any) -> Any:
+        """Return a copy, here, of an array of another device; both devices' streams wait for it."""
+        other = device.id_of(memory)
+        with device.using(other):
+            memory = device.require(other).ascontiguousarray(memory)
+        device.wait_for(other, self.number)
+        with device.using(self.number):
+            found = memory.copy()  # CuPy copies to the current device
+        device.wait_for(self.number, other)
+        return found
 
     def fill(self, target: Any, value: float) -> None:
         with device.using(self.number):
@@ -83,7 +96,7 @@ class Gpu(Launching):
 
     def stream(self) -> int:
         with self.current():
-            return int(self.library.cuda.get_current_stream().ptr)
+            return int(device.stream(self.number).ptr)
 
     def captured(self, launch: Any) -> Any:
         """Return the CUDA graph of the kernels that ``launch()`` launches, without running them; None where there are none.

@@ -94,7 +94,10 @@ def count() -> int:
 
 
 class using:
-    """A scope in which a device is CuPy's current one, and which errors of CuPy and CUDA leave as errors of mxop."""
+    """A scope in which a device is CuPy's current one, and which errors of CuPy and CUDA leave as errors of mxop.
+
+    Its current stream comes after that of the last call (:func:`follow`).
+    """
 
     __slots__ = ("device", "number")
 
@@ -103,6 +106,11 @@ class using:
 
     def __enter__(self) -> Any:
         self.device.__enter__()
+        try:
+            follow(self.number)
+        except BaseException:
+            self.device.__exit__()
+            raise
         return self.device
 
     def __exit__(self, kind: type | None, problem: Any, trace: Any) -> None:
@@ -114,6 +122,39 @@ class using:
 def id_of(array: Any) -> int:
     """Return the number of the device of a CuPy array."""
     return int(array.device.id)
+
+
+# ---- streams ---------------------------------------------------------------------------------------------------------
+def follow(number: int) -> None:
+    """Let the current stream of a device, which is the current one, wait for the stream of the last call, if that was another.
+
+    All calls on a device have one order, then: an array can be used on any stream, and memory that was given back is not
+    written before its last reader is done.  A stream that is captured waits for nothing outside.
+    """
+    stream, before = _cupy.cuda.get_current_stream(number), launched.followed.get(number)
+    if stream is before:
+        return
+    launched.followed[number] = stream
+    if before is not None and before != stream and not stream.is_capturing():
+        stream.wait_event(_moment(before))
+
+
+def _moment(stream: Any) -> Any:
+    """Return an event of all that was launched on a stream of the current device."""
+    return stream.record(_cupy.cuda.Event(disable_timing=True))
+
+
+def wait_for(other: int, number: int) -> None:
+    """Let what is launched on a device from now on wait for what was launched on another."""
+    with using(other):
+        event = _moment(stream(other))
+    with using(number):
+        stream(number).wait_event(event)
+
+
+def stream(number: int) -> Any:
+    """Return the stream of CuPy on which this thread's calls on a device are launched."""
+    return require(number).cuda.get_current_stream(number)
 
 
 # ---- memory and time -------------------------------------------------------------------------------------------------
@@ -166,5 +207,5 @@ def uploaded(host: np.ndarray, device_id: int) -> Any:
         with using(device_id):
             result.set(host)
             if _cupy.cuda.runtime.pointerGetAttributes(host.ctypes.data).type:  # pinned: it is read later
-                _cupy.cuda.get_current_stream().synchronize()
+                stream(device_id).synchronize()
     return result

@@ -26,7 +26,6 @@ class Plan(NamedTuple):
 
     launch: Any  # what is called with the inputs, the parameters, the outputs, own memory and the numbers
     number: Any  # what makes a scalar of a parameter
-    device: tuple[Any, Any, Any]  # what tells CuPy's current device, what makes one current, and what makes arrays
     numbers: tuple[int, ...] = ()  # what the kernel is told of how operands lie
     own: tuple[int, ...] = ()  # bytes of memory that it is given for itself, after all arrays
     arrays: bool = False  # it is given arrays, not their addresses
@@ -41,12 +40,6 @@ class Plan(NamedTuple):
 def blocks_of(function: Any, blocks: tuple[int, ...], shared: int = 0) -> Any:
     """Return what launches a function of a module, by blocks of :data:`.layout.BLOCK` threads; `shared` is in bytes."""
     return lambda *arguments: function(blocks, (BLOCK,), arguments, shared_mem=shared)
-
-
-def device_of(place: int) -> tuple[Any, Any, Any]:
-    """Return what tells CuPy's current device, what makes one current, and what makes arrays."""
-    cupy = device.require(place)
-    return cupy.cuda.runtime.getDevice, device.using, cupy.ndarray
 
 
 def scalar(ctype: str) -> Any:
@@ -64,7 +57,7 @@ def _strides(array: Any, shape: tuple[int, ...]) -> list[int]:
 def _elementwise(made: text.ElementwiseText, keys: frozenset, inputs: Sequence[Any], outputs: Sequence[Any],
                  place: int) -> Plan:  # fmt: skip
     """Return the plan of a formula: by words where many elements lie so that these can be read and written at once."""
-    number, there = scalar(made.ctype), device_of(place)
+    number = scalar(made.ctype)
     if outputs[0].size >= MANY:
         shape, arrays = outputs[0].shape, (*inputs, *outputs)
         strides = [[0] * len(shape) if k in keys else _strides(a, shape) for k, a in enumerate(arrays)]
@@ -72,17 +65,17 @@ def _elementwise(made: text.ElementwiseText, keys: frozenset, inputs: Sequence[A
         layout, numbers, blocks = lay(shape, strides, max(a.dtype.itemsize for a in arrays if a.size > 1), aligned, bool(keys))
         if not any(way.endswith("s") for way in layout.ways):
             kernel = compiled.elementwise(made.by_words(layout), place)
-            return Plan(partial(kernel, size=blocks * BLOCK, block_size=BLOCK), number, there, tuple(numbers))
+            return Plan(partial(kernel, size=blocks * BLOCK, block_size=BLOCK), number, tuple(numbers))
         if len(inputs) == len(outputs) == 1 and not keys:
             dims, (source, target) = collapse(shape, strides)
             found = tiled(dims, source, target)
             if found is not None:
                 tiles, numbers, blocks = found
                 kernel = compiled.elementwise(made.by_tiles(tiles), place)
-                return Plan(partial(kernel, size=blocks * BLOCK, block_size=BLOCK), number, there, tuple(numbers))
+                return Plan(partial(kernel, size=blocks * BLOCK, block_size=BLOCK), number, tuple(numbers))
     kernel = compiled.elementwise(made.plain(), place)
     halves = [t in text.ARRAY for t in (*made.in_types, *[False] * len(made.params), *made.out_types)]
-    return Plan(_with_bits(kernel, halves) if any(halves) else kernel, number, there, arrays=True)
+    return Plan(_with_bits(kernel, halves) if any(halves) else kernel, number, arrays=True)
 
 
 def _with_bits(kernel: Any, halves: Sequence[bool]) -> Any:
@@ -174,7 +167,7 @@ def _reduction(made: reductions.ReductionText, source: Any, axes: tuple[int, ...
     module = compiled.module(made.kernel(layout), place)
     names = ["whole"] if len(passes) == 1 else ["parts", "rest"]
     functions = [module.get_function(f"{made.kernel_name}_{name}") for name in names]
-    return [Plan(blocks_of(function, one.blocks), scalar(made.ctype), device_of(place), tuple(one.numbers))
+    return [Plan(blocks_of(function, one.blocks), scalar(made.ctype), tuple(one.numbers))
             for function, one in zip(functions, passes, strict=True)]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from ..opdef import contiguous_strides
 from ..opdef.combine import COMBINES
 from ..support import dtypes
 from . import compiled, device
-from .launch import Plan, blocks_of, device_of, scalar
+from .launch import Plan, blocks_of, scalar
 from .layout import BLOCK, SHORT_INDEX, apart, collapse, place_of, steps_of, told, way_of
 from .reductions import AT_ONCE, identity_of, log2, total_type
 from .text import STORAGE, identifier, prologue, read
@@ -308,7 +308,7 @@ def prepared(rows: int, locals_: Sequence[tuple[Shape, int]], stages: Sequence[t
         function = compiled.module(strip.text, place).get_function(strip.name)
     blocks = -(-rows // strip.rows_at_once)
     launch = blocks_of(function, (blocks,), strip.shared)
-    plan = Plan(launch, scalar("double"), device_of(place), tuple(strip.numbers), own)
+    plan = Plan(launch, scalar("double"), tuple(strip.numbers), own)
     return LaunchCall(plan, [a._memory for a in arrays], tuple(numbers.values()), (), arrays[0]._device)
 
 

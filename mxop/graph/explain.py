@@ -222,6 +222,7 @@ class Explanation:
             f"{len(self.rows)} calls on {self.context}, {len(self.groups)} of them fused groups; they move "
             f"{bytes_text(self.nbytes)}, which takes at least {time_text(self.seconds)}\n"
             f"{self._summary_of_times()}"
+            f"{self._summary_of_waits()}"
             f"Buffers: {bytes_text(planned)} ({bytes_text(unshared)} unshared)"
         )
 
@@ -232,6 +233,10 @@ class Explanation:
         if self.lasting:
             text += f"These ran, too; states that they keep outside of arrays are not restored: {', '.join(self.lasting)}\n"
         return text
+
+    def _summary_of_waits(self) -> str:
+        waiting = [f"step {row.step} ({row.operator}: {row.waits})" for row in self.rows if row.waits]
+        return f"These wait for the GPU, and what follows is launched after that: {', '.join(waiting)}\n" if waiting else ""
 
     def _repr_html_(self) -> str:
         titles = [name for name, _ in self._columns()]

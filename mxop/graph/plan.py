@@ -1,7 +1,8 @@
 """The memory plan: a home for each value of a graph, chosen before the first run.
 
 Values with disjoint lifetimes share a buffer.  An elementwise result overwrites an operand that is not read afterwards.  A
-reshape is a view of its operand.  Results are written straight into the arrays that the caller gave for them.
+reshape is a view of its operand, and so is a slice that elementwise nodes alone read.  Results are written straight into the
+arrays that the caller gave for them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .assignment import Assign
 from .infer import Known
 from .ir import Entry, Graph, Node
 from .order import early_release
-from .traits import elements_read, is_plain_view
+from .traits import elements_read, has_rows, is_plain_view
 
 NULL, WRITE, ADD = 0, 1, 3
 #: A buffer is at most this many times larger than a value in it, so that small values do not occupy large buffers.
@@ -109,6 +110,8 @@ class Layout:
         Nodes in order of execution.
     alias : dict
         Maps an entry that is a view to the entry that it is a view of.
+    slices : set
+        The views among them that are not contiguous.
     places : dict
         Of entries that are computed in given arrays.
     copies : list of list of int
@@ -119,6 +122,7 @@ class Layout:
 
     phases: list[Phase]
     alias: dict[Entry, Entry] = field(default_factory=dict)
+    slices: set[Entry] = field(default_factory=set)
     places: dict[Entry, Place] = field(default_factory=dict)
     copies: list[list[int]] = field(default_factory=list)
     last: dict[Entry, int] = field(default_factory=dict)
@@ -232,6 +236,8 @@ def make_layout(phases: Sequence[Phase], known: Known, sizes: Known, strided: Co
     for phase in phases:
         for node in phase.nodes:
             _find_alias(layout, node, delivered, known, written, strided)
+    if share:
+        _find_slices(layout, delivered, known, written, strided)
     _deliver(layout, made_in)
     if share:
         _propagate_places(layout, made_in, known)
@@ -293,6 +299,25 @@ def _find_alias(
         return
     if is_plain_view(node, known):
         layout.alias[node, 0] = source
+
+
+def _find_slices(layout: Layout, delivered: set[Entry], known: Known, written: set[Node], strided: Container[Node]) -> None:
+    """Let slices be views that elementwise nodes alone read: these read operands of any strides, and rows quickly."""
+    readers: dict[Entry, list[Node]] = {}
+    for phase in layout.phases:
+        for node in phase.nodes:
+            for entry in node.inputs:
+                readers.setdefault(entry, []).append(node)
+    for entry, nodes in readers.items():
+        if entry in layout.alias or entry in delivered or not all(isinstance(n.op, Elementwise) for n in nodes):
+            continue
+        node = entry[0]
+        source = layout.root(node.inputs[0]) if node.op is not None and node.inputs else None
+        if source is None or source in delivered or source[0] in strided or source[0] in written:
+            continue
+        if node.inputs[0] not in layout.slices and has_rows(node, known):
+            layout.alias[entry] = source
+            layout.slices.add(entry)
 
 
 def _deliver(layout: Layout, made_in: dict[Node, int]) -> None:
@@ -468,8 +493,11 @@ def _overwritten_buffers(layout: Layout, sharing: Sharing, node: Node, step: int
 
 def _overwritten(layout: Layout, node: Node, k: int) -> Sequence[Entry]:
     """Return the operands that output `k` may overwrite."""
-    if isinstance(node.op, Elementwise):
-        return node.inputs  # it reads an element before it writes it
+    if isinstance(
+        node.op, Elementwise
+    ):  # it reads an element before it writes it, but for those of slices, which are elsewhere
+        sliced = {layout.root(e) for e in node.inputs if e in layout.slices}
+        return [e for e in node.inputs if layout.root(e) not in sliced]
     if (i := _in_place_outputs(node).get(k)) is None:
         return ()
     roots = [layout.root(e) for e in node.inputs]

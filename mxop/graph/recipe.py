@@ -34,13 +34,21 @@ class Step:
     outputs: list[int]
     reqs: list[int]
 
+    def completed(self, parts: tuple) -> tuple[Any, Any, dict[str, float]]:
+        """Return the operator, its parameters, and the values of those in its formulas."""
+        return (self.node.op, self.node.attrs, {}) if self.complete is None else self.complete(parts)
+
 
 @dataclass(frozen=True)
 class Ref:
-    """An array of a recipe: that of a variable, the index of a result, or an entry in a buffer, possibly viewed in a shape."""
+    """An array of a recipe: that of a variable, the index of a result, or an entry in a buffer, possibly viewed in a shape.
+
+    A slice is a view of an earlier array: ``sliced`` is its step, and the shapes of all its inputs.
+    """
 
     of: Node | int | Entry
     shape: Part | None
+    sliced: tuple[Step, list[Part]] | None = None
 
 
 class Recipe:
@@ -96,6 +104,8 @@ class Recipe:
         return found
 
     def _ref_of(self, entry: Entry) -> Ref:
+        if entry in self.layout.slices:
+            return self._slice(entry[0])
         root = self.layout.root(entry)
         place = self.layout.places.get(root)
         if place is None:
@@ -105,8 +115,18 @@ class Recipe:
         plain = root is entry and (place is not None or type(of) is not tuple) and not (place and place.viewed)
         if plain:
             return Ref(of, None)
-        shape, completer = self._known.shape(entry), self._known.completer
-        return Ref(of, (-1, shape) if completer is None else completer.parts.add(shape))
+        return Ref(of, self._part(self._known.shape(entry)))
+
+    def _part(self, shape: tuple) -> Part:
+        completer = self._known.completer
+        return (-1, shape) if completer is None else completer.parts.add(shape)
+
+    def _slice(self, node: Node) -> Ref:
+        source = self._ref(node.inputs[0])
+        complete = None if self._known.completer is None else self._known.completer.call(node)
+        return Ref(
+            source, None, (Step(node, complete, [source], [], []), [self._part(self._known.shape(e)) for e in node.inputs])
+        )
 
     def sharing(self, known: Known) -> Sharing:
         """Return the buffers for the sizes in `known`."""
@@ -143,7 +163,9 @@ class Recipe:
         """
         arrays = []
         for ref in self.refs:
-            if type(ref.of) is tuple:
+            if ref.sliced is not None:
+                array = _sliced(arrays[ref.of], *ref.sliced, parts)  # type: ignore[index]
+            elif type(ref.of) is tuple:
                 array = buffers[sharing.homes[ref.of].buffer]
             elif type(ref.of) is int:
                 array = results[ref.of]
@@ -155,7 +177,7 @@ class Recipe:
             calls = []
             for step in steps:
                 node = step.node
-                op, attrs, numbers = (node.op, node.attrs, {}) if step.complete is None else step.complete(parts)
+                op, attrs, numbers = step.completed(parts)
                 inputs, outputs = [arrays[i] for i in step.inputs], [arrays[i] for i in step.outputs]
                 calls.append(prepared(op, attrs, inputs, outputs, step.reqs, node, named, numbers))
             found.append(calls + [copy_call(arrays[i], results[k], req, sized) for i, k, req, sized in copies])
@@ -195,6 +217,13 @@ def allocate(shape: tuple[int | None, ...], code: int, device: Any) -> Any:
 def seen_as(array: Any, shape: tuple[int, ...]) -> Any:
     """Return a view of the start of a contiguous array in another shape."""
     return array._view(tuple(shape), contiguous_strides(shape), 0)
+
+
+def _sliced(array: Any, step: Step, shapes: Sequence[Part], parts: tuple) -> Any:
+    """Return the view of an array that a step without a call is."""
+    op, attrs, _ = step.completed(parts)
+    given = [completed(shape, parts) for shape in shapes]
+    return array._view(*op.make_view(given[0], array._strides, *given[1:], **attrs))
 
 
 def prepared(

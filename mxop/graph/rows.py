@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..context import Context
+from ..opdef.kernel import Kernel
 from .bandwidth import copy_bandwidth
 from .infer import Known
 from .ir import Node
@@ -114,11 +115,17 @@ class Row:
         """The CUDA source of the call; None for an operator that CuPy's routines compute."""
         return None if self._node is None else cuda_of(self._node, self._known, self._reqs)  # type: ignore[arg-type]
 
+    @property
+    def waits(self) -> str:
+        """What the call waits for on a GPU before the next one is launched; empty if for nothing, and on the CPU."""
+        op = self._node.op if self._node is not None and self.context.is_gpu else None
+        return op.waits_for(self._node.attrs) if isinstance(op, Kernel) else ""  # type: ignore[union-attr]
+
     def as_dict(self) -> dict[str, Any]:
         """Return the row as plain data."""
         names = (
             "step", "phase", "kind", "operator", "members", "formula", "nbytes", "seconds", "measured", "ratio", "made_at",
-            "source", "steps",
+            "source", "steps", "waits",
         )  # fmt: skip
         values = {side: [vars(v) | {"shape": list(v.shape)} for v in getattr(self, side)] for side in ("inputs", "outputs")}
         return {name: getattr(self, name) for name in names} | values

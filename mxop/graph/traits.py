@@ -47,16 +47,35 @@ def _strided(op: Kernel, attrs: Attrs, shapes: tuple, strides: tuple, np_shape: 
     return tuple(shape), None if steps is None else tuple(steps), offset
 
 
-def is_plain_view(node: Node, known: Known) -> bool:
-    """Return whether a node only reshapes its first input."""
+def _as_view(node: Node, known: Known) -> tuple[tuple, tuple, tuple | None, int] | None:
+    """Return the shape of a contiguous first input, and shape, strides and offset of the view of it that a node is; None if it
+    is none."""
     op, attrs = known.call(node)
     if not isinstance(op, Kernel) or op.make_view is None or known.dtype(node.inputs[0]) != known.dtype((node, 0)):
-        return False
+        return None
     shapes = tuple([known.shape(e) for e in node.inputs])
     if not all(map(is_known, shapes)):
+        return None
+    return shapes[0], *strided(op, attrs, shapes, contiguous_strides(shapes[0]))
+
+
+def is_plain_view(node: Node, known: Known) -> bool:
+    """Return whether a node only reshapes its first input."""
+    found = _as_view(node, known)
+    return found is not None and prod(found[1]) == prod(found[0]) and is_plain(*found[1:])  # not a slice
+
+
+def has_rows(node: Node, known: Known) -> bool:
+    """Return whether a node is a view of its first input whose rows are contiguous, and long."""
+    found = _as_view(node, known)
+    if found is None or found[2] is None or not found[1]:
         return False
-    shape, strides, offset = strided(op, attrs, shapes, contiguous_strides(shapes[0]))
-    return prod(shape) == prod(shapes[0]) and is_plain(shape, strides, offset)  # not a slice
+    _, shape, strides, _ = found
+    return strides[-1] == 1 and shape[-1] >= LONG_ROW
+
+
+#: Elements of a row from which on it is read in place rather than copied together with others.
+LONG_ROW = 128
 
 
 def is_plain(shape: tuple, strides: tuple | None, offset: int) -> bool:

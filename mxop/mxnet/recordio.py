@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..support.errors import MissingPackageError, MXNetError, OpLookupError, OpTypeError, OpValueError, shown
+from ..support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, shown
 from ..support.files import path_of, reading, reporting
 from ..support.missing import hooks
 
@@ -247,20 +247,27 @@ def unpack(s: bytes) -> tuple[IRHeader, bytes]:
     return header._replace(label=np.frombuffer(rest, "<f4", header.flag)), rest[4 * header.flag :]
 
 
-def _cv2(function: str) -> Any:
+def _cv2() -> Any:
+    """Return OpenCV, or None where it is not installed: then Pillow does its work."""
     try:
         import cv2
-    except ImportError as problem:
-        raise MissingPackageError(f"recordio.{function} needs the package opencv-python (cv2)") from problem
+    except ImportError:
+        return None
     return cv2
 
 
 def pack_img(header: tuple, img: np.ndarray, quality: int = 95, img_fmt: str = ".jpg") -> bytes:
-    """Return header and an image, which OpenCV packs as JPEG or PNG, as a record."""
-    cv2 = _cv2("pack_img")
+    """Return header and an image, as a JPEG or PNG, as a record; channels are blue, green and red, as OpenCV has them.
+
+    It needs OpenCV or Pillow.
+    """
     jpeg = img_fmt.lower() in (".jpg", ".jpeg")
     if not jpeg and img_fmt.lower() != ".png":
         raise OpValueError(f"recordio.pack_img: img_fmt={shown(img_fmt)} is none of .jpg, .jpeg, .png")
+    if (cv2 := _cv2()) is None:
+        from .image.decoding import encoded
+
+        return pack(header, encoded(img, "JPEG" if jpeg else "PNG", quality if jpeg else min(quality, 9), "recordio.pack_img"))
     done, data = cv2.imencode(img_fmt, img, [cv2.IMWRITE_JPEG_QUALITY if jpeg else cv2.IMWRITE_PNG_COMPRESSION, quality])
     if not done:
         raise MXNetError("recordio.pack_img: OpenCV could not pack the image")
@@ -268,8 +275,15 @@ def pack_img(header: tuple, img: np.ndarray, quality: int = 95, img_fmt: str = "
 
 
 def unpack_img(s: bytes, iscolor: int = -1) -> tuple[IRHeader, np.ndarray]:
-    """Return header and image of a record; `iscolor` is OpenCV's."""
-    (header, data), cv2 = unpack(s), _cv2("unpack_img")
+    """Return header and image of a record, in blue, green and red; `iscolor` is OpenCV's: 1, 0 for grey, -1 for what it is."""
+    (header, data), cv2 = unpack(s), _cv2()
+    if cv2 is None:
+        from .image.decoding import decoded
+
+        if iscolor not in (-1, 0, 1):
+            raise OpValueError(f"recordio.unpack_img: iscolor={shown(iscolor)}; expected 1, 0 or -1")
+        found = decoded(bytes(data), iscolor, f"recordio.unpack_img: record {header.id}", to_rgb=False)
+        return header, found[:, :, 0] if iscolor == 0 else found
     try:
         image = cv2.imdecode(np.frombuffer(data, np.uint8), iscolor)
     except cv2.error as problem:

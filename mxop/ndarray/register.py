@@ -89,6 +89,11 @@ def _drawing() -> tuple[dict[str, Any], dict[str, Any]]:
     return sampling.functions(operator, draw, get_prob=False), sampling.contrib_functions(draw)
 
 
+def _of_images(name: str) -> Any:
+    """Return a function of ``mx.image`` that MXNet has as an operator, though the size of its result follows from a file."""
+    return lambda *args, **kwargs: getattr(sys.modules["mxop"].image, name)(*args, **kwargs)
+
+
 def fill(parent: types.ModuleType, keep: set[str]) -> None:
     """Put every operator's function where its name says; names in `keep` are written by hand and stay."""
     spaces = make_spaces(parent)
@@ -97,6 +102,7 @@ def fill(parent: types.ModuleType, keep: set[str]) -> None:
     vars(spaces["random"]).update(drawing)
     vars(spaces["contrib"]).update({name: getattr(control_flow, name) for name in control_flow.__all__})
     vars(spaces["contrib"]).update(updates.CONTRIB)
+    vars(spaces["_internal"]).update({f"_cv{name}": _of_images(name) for name in ("imdecode", "imread")})
     by_hand = {"random": drawing, "sparse": sparse.__all__}
     parent.__getattr__ = _lookup(parent, "")  # type: ignore[method-assign]
     parent.__dir__ = partial(_shown, parent)  # type: ignore[method-assign]

@@ -39,6 +39,7 @@ device.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Concatenate, NamedTuple, overload
 
 from ..support import dtypes
@@ -113,6 +114,8 @@ class Kernel(Operator[P]):
         joined along the first axis.
     clears : bool
         Whether outputs are zeroed before user-defined functions run, which may leave them unwritten.
+    waits : str or callable
+        What the GPU function waits for; see :meth:`gpu`.
     """
 
     kind = "kernel"
@@ -124,6 +127,7 @@ class Kernel(Operator[P]):
         self.clears = not self.module.startswith("mxop.")
         self.ways: list[Way] = []
         self.run_gpu: Callable | None = None
+        self.waits: str | Callable[..., str] = ""
         self.moves: Callable | None = None
         self.make_view: Callable | None = None
         self._shape: Callable | None = None
@@ -209,12 +213,14 @@ class Kernel(Operator[P]):
             check_rule(self, "condition", when, ("inputs", "outputs"))
         return add if run is None else add(run)
 
-    def both(self, run: Callable) -> Callable:
+    def both(self, run: Callable | None = None, *, waits: str | Callable[..., str] = "") -> Callable:
         """Decorate ``run(xp, inputs, outputs, **params)`` for both devices.
 
         `xp` is NumPy or CuPy.  The arrays are its arrays, of any strides, and share the memory of the operator's.  Outputs are
-        written in place: ``xp.exp(inputs[0], out=outputs[0])`` or ``outputs[0][...] = value``.
+        written in place: ``xp.exp(inputs[0], out=outputs[0])`` or ``outputs[0][...] = value``.  `waits` is that of :meth:`gpu`.
         """
+        if run is None:
+            return partial(self.both, waits=waits)
         check_rule(self, "function for both devices", run, ("xp", "inputs", "outputs"))
 
         def run_cpu(inputs: list, outputs: list, **params: Any) -> Any:
@@ -224,7 +230,7 @@ class Kernel(Operator[P]):
 
         self.strided = True
         self.cpu(run_cpu)
-        self.gpu(run)
+        self.gpu(run, waits=waits)
         return run
 
     def rearrange(self, run: Callable) -> Callable:
@@ -251,12 +257,27 @@ class Kernel(Operator[P]):
         except translated.KINDS as problem:
             raise translated.error(problem, f"operator {self.name}: the condition of a CPU function")  # noqa: B904
 
-    def gpu(self, run: Callable) -> Callable:
-        """Decorate the GPU function ``run(xp, inputs, outputs, **params)`` on CuPy arrays."""
+    def gpu(self, run: Callable | None = None, *, waits: str | Callable[..., str] = "") -> Callable:
+        """Decorate the GPU function ``run(xp, inputs, outputs, **params)`` on CuPy arrays.
+
+        Parameters
+        ----------
+        waits : str or callable
+            What the function waits for, if it copies values to the host, such as ``"the largest index"``, or
+            ``waits(**params)`` that returns it.  ``explain()`` of an executor shows it.
+        """
+        if run is None:
+            return partial(self.gpu, waits=waits)
         check_rule(self, "GPU function", run, ("xp", "inputs", "outputs"))
-        self.run_gpu = run
+        self.run_gpu, self.waits = run, waits
         self.changed()
         return run
+
+    def waits_for(self, attrs: Attrs) -> str:
+        """Return what a call on a GPU waits for before it returns; empty if for nothing."""
+        if self.sized_by is not None:
+            return "the size of the result"
+        return self.waits(**attrs) if callable(self.waits) else self.waits
 
     def view(self, make: Callable) -> Callable:
         """Decorate the view rule of an operator that only rearranges elements."""

@@ -5,8 +5,9 @@ The import order is the order of the documentation; entries find each other thro
 """
 
 from . import (  # noqa: F401, I001
-    anchors, attention, binary, boxes, convert, convolution, convolved, counting, create, ctc, density, einsum, gather,
-    hawkes, indexing, join, layout, linalg, loss, many_updates, math, matrix, nn, norm, optimizer, order, orthogonal,
-    pooling, positions, quantize, quantized, quantized_parts, random, reduce, replace, resize, rnn, sample, sequence,
-    shape, slicing, spectrum, storage, triangles, windows,
+    anchors, attention, binary, boxes, convert, convolution, convolved, counting, create, ctc, deformable, density, einsum,
+    gather, hawkes, image, image_random, indexing, join, layout, linalg, loss, many_updates, math, matrix, nn, norm, optimizer,
+    order, orthogonal, pooling, positions, quantize, quantized, quantized_parts, random, reduce, regions, replace, resize, rnn,
+    sample, sampling,
+    sequence, shape, slicing, spectrum, storage, triangles, windows,
 )  # fmt: skip

@@ -105,9 +105,13 @@ def _default(given, wanted, data):
     return given if given != dtypes.UNKNOWN else data if wanted is None else wanted
 
 
-def on_both(op):
+#: What functions on a GPU wait for that refuse indices.
+IN_RANGE = "whether the indices are in range"
+
+
+def on_both(op, waits=""):
     """Decorate ``run(xp, inputs, outputs, **params)``, written for NumPy's and CuPy's arrays alike."""
-    return op.both
+    return op.both(waits=waits)
 
 
 def device_of(data):

@@ -19,17 +19,17 @@ Format = Literal["center", "corner"]
 def on_host(op):
     """Decorate ``run(np, inputs, outputs, **params)`` on NumPy's arrays, which are copies where those of the call are on a GPU.
 
-    Inputs are float64 if they were, else float32, in C order.
+    Inputs are float64 or int64 if they were, else float32, in C order.
     """
 
     def decorate(run):
-        @op.both
+        @op.both(waits="the copies of its arrays, as it runs on the CPU")
         def _(xp, inputs, outputs, **params):
             import numpy as np
 
             own = xp is np
             given = [a if own else xp.asnumpy(a) for a in inputs]
-            given = [np.ascontiguousarray(a, np.float64 if a.dtype == np.float64 else np.float32) for a in given]
+            given = [np.ascontiguousarray(a, a.dtype if a.dtype.itemsize == 8 else np.float32) for a in given]
             found = outputs if own else [np.empty(a.shape, a.dtype) for a in outputs]
             with np.errstate(all="ignore"):  # numbers that are infinite or NaN have results, as on a GPU
                 run(np, given, found, **params)

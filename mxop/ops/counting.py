@@ -57,7 +57,7 @@ histogram.infer_types(lambda ins, outs, **params: (ins, [dtypes.INT64, ins[-1]])
 zero_gradient(histogram)
 
 
-@on_both(histogram)
+@on_both(histogram, waits="the range of the data")
 def _(xp, inputs, outputs, *, bin_cnt, range):
     data = inputs[0].ravel().astype(xp.float64)
     edges = inputs[1].astype(xp.float64) if bin_cnt is None else xp.linspace(*range, bin_cnt + 1)

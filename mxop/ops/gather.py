@@ -11,7 +11,7 @@ from ..opdef import DType, Shape, composite, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpIndexError, OpValueError
 from ..support.shape_mode import numpy_shape
-from ._shared import Count, both_ways, compiled, element, size_of, typed_by_first
+from ._shared import IN_RANGE, Count, both_ways, compiled, element, size_of, typed_by_first
 
 
 class Span(NamedTuple):
@@ -115,7 +115,7 @@ def sums_at(xp, dtype, source, place, large, put="add"):
     return found
 
 
-def _moves(op, how, by_values=False):
+def _moves(op, how, by_values=False, mode=None):
     """Give a kernel its functions; ``how(inputs, output, params)`` is ``(source, index, span, mode, put)``.
 
     `by_values` says that it depends on values: it cannot be prepared, and runs as the operator that takes an index.
@@ -140,7 +140,8 @@ def _moves(op, how, by_values=False):
         getattr(namespace(), "_take_grad" if put else "take")(*given, axis=axis, mode="clip", out=outputs[0])
 
     op.cpu(prepared=not by_values)(run if by_values else prepare)
-    op.gpu(lambda xp, inputs, outputs, **params: _run_gpu(xp, op, outputs[0], *checked(inputs, outputs[0], params)))
+    op.gpu(lambda xp, inputs, outputs, **params: _run_gpu(xp, op, outputs[0], *checked(inputs, outputs[0], params)),
+           waits=lambda **params: "" if (mode or params["mode"]) in ("clip", "wrap") else IN_RANGE)  # fmt: skip
 
 
 def _taking(op, grad, forward, span, mode=None, places=None):
@@ -157,7 +158,7 @@ def _taking(op, grad, forward, span, mode=None, places=None):
 
     both_ways(op, lambda data, index, **params: None if None in (data, index) else forward(data, index, **params))
     op.shape(forward)
-    _moves(op, lambda inputs, out, params: how(inputs[0], *inputs, params), places is not None)
+    _moves(op, lambda inputs, out, params: how(inputs[0], *inputs, params), places is not None, mode)
 
     @op.gradient
     def _(F, heads, inputs, outputs, **params):
@@ -174,7 +175,7 @@ def _taking(op, grad, forward, span, mode=None, places=None):
             )
         return like
 
-    _moves(grad, lambda inputs, out, params: how(inputs[0], out, inputs[1], params, "add"), places is not None)
+    _moves(grad, lambda inputs, out, params: how(inputs[0], out, inputs[1], params, "add"), places is not None, mode)
 
     @grad.gradient
     def _(F, heads, inputs, outputs, **params):
@@ -368,7 +369,8 @@ boolean_mask_as.shape(lambda data, index, like, **params: like)
 both_ways(boolean_mask_as, lambda data, index, like, **params: like)
 typed_by_first(boolean_mask_as)
 _moves(boolean_mask_as, lambda inputs, out, params: (
-    inputs[0], _nonzero(inputs[1]), _mask_span(inputs[0].shape, inputs[1].shape, **params), "raise", None), True)  # fmt: skip
+    inputs[0], _nonzero(inputs[1]), _mask_span(inputs[0].shape, inputs[1].shape, **params), "raise", None),
+    by_values=True, mode="raise")  # fmt: skip
 
 
 @boolean_mask_as.gradient
@@ -517,7 +519,9 @@ def _scattering(op, put):
 
     both_ways(op, lambda data, indices, *, shape: shape)
     typed_by_first(op)
-    _moves(op, lambda inputs, out, params: (*inputs, _gather_span(out.shape, inputs[1].shape), "negative", put))
+    _moves(
+        op, lambda inputs, out, params: (*inputs, _gather_span(out.shape, inputs[1].shape), "negative", put), mode="negative"
+    )
     op.gradient(lambda F, heads, inputs, outputs, *, shape: [F.gather_nd(heads[0], inputs[1]), None])
 
 

@@ -60,17 +60,11 @@ def _bias_strides(bias):
 
 
 def product_gpu(xp, a, b, transpose_a, transpose_b, out=None):
-    """Return ``op(a) @ op(b)`` of CuPy arrays, in `out` if given; of bfloat16, which CuPy does not multiply, in float32."""
-    if a.dtype.name == "bfloat16":
-        a, b = a.astype(xp.float32), b.astype(xp.float32)
+    """Return ``op(a) @ op(b)`` of CuPy arrays, in `out` if given."""
+    from .._gpu import products
+
     a, b = a.swapaxes(-1, -2) if transpose_a else a, b.swapaxes(-1, -2) if transpose_b else b
-    if out is None:
-        return xp.matmul(a, b)
-    if out.flags.c_contiguous and out.dtype == a.dtype:
-        xp.matmul(a, b, out=out.reshape(*a.shape[:-1], b.shape[-1]))
-    else:
-        out[...] = xp.matmul(a, b).reshape(out.shape)
-    return out
+    return products.product(xp, a, b, out)
 
 
 # ---- dot ------------------------------------------------------------------------------------------------------------

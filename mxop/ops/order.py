@@ -12,7 +12,7 @@ _INDEX_TYPES = (dtypes.UINT8, dtypes.INT32, dtypes.INT64, dtypes.FLOAT16, dtypes
 
 
 # ---- the order ------------------------------------------------------------------------------------------------------
-@kernel(name="_sort_order")
+@kernel(name="_sort_order", strided=True)
 def order(data, *, axis: int = -1, k: int = 0, is_ascend: bool = True, dtype: DType = dtypes.INT64):
     """Positions of the first `k` elements along an axis (all, when it is below 1) in order of value.
 
@@ -83,7 +83,7 @@ def _first_places(np, x, k, is_ascend):
     keys = _keys(np, x.reshape(-1, x.shape[-1]))
     at = k - 1 if is_ascend else keys.shape[-1] - k
     last = np.partition(keys, at, axis=-1)[:, at : at + 1]
-    chosen = keys <= last if is_ascend else keys >= last
+    chosen = keys <= last if is_ascend else ~(keys < last)  # NaN is the largest number
     unsure = np.count_nonzero(chosen, axis=-1) != k  # there are equals of the last, or NaN, which nothing equals
     if unsure.any():
         chosen[unsure] = _first_of_equals(np, _words(np, keys[unsure]), k, is_ascend)
@@ -101,18 +101,45 @@ def _first_of_equals(np, words, k, is_ascend):
     return chosen
 
 
-@order.both
+@order.cpu
+def _(inputs, outputs, *, axis, k, is_ascend, dtype):
+    import numpy as np
+
+    x, out = (np.moveaxis(np.asarray(a), axis, -1) for a in (inputs[0], outputs[0]))
+    n = out.shape[-1]
+    if 0 < 2 * n <= x.shape[-1] and x.size:  # partition takes half as long as order, or less
+        out[...] = _first_places(np, x, n, is_ascend)
+    else:
+        out[...] = _places(np, _keys(np, x), -1, is_ascend)[..., :n]
+
+
+@order.gpu
 def _(xp, inputs, outputs, *, axis, k, is_ascend, dtype):
     x, out = (xp.moveaxis(a, axis, -1) for a in (inputs[0], outputs[0]))
-    n = out.shape[-1]
-    if xp.__name__ == "numpy" and 0 < 2 * n <= x.shape[-1] and x.size:  # partition takes half as long as order, or less
-        out[...] = _first_places(xp, x, n, is_ascend)
-    else:
-        out[...] = _places(xp, _keys(xp, x), -1, is_ascend)[..., :n]
+    if not _sorted_by_blocks(xp, x, out, is_ascend, False):
+        out[...] = _places(xp, _words(xp, x), -1, is_ascend)[..., : out.shape[-1]]
+
+
+def _sorted_by_blocks(xp, x, out, is_ascend, elements):
+    """Sort along the last axis by a kernel, which has rows that are not too long; return whether it did."""
+    from .._gpu import sorting
+
+    n, k = x.shape[-1], out.shape[-1]
+    if not sorting.fits(n, dtypes.code_of(x.dtype)):
+        return False
+    found = out if out.flags.c_contiguous else xp.empty(out.shape, out.dtype)
+    sorting.in_order(xp.ascontiguousarray(x).reshape(-1, n), found.reshape(-1, k), not is_ascend, elements)
+    if found is not out:
+        out[...] = found
+    return True
 
 
 @in_order.both
 def _(xp, inputs, outputs, *, axis, is_ascend):
+    if xp.__name__ != "numpy" and _sorted_by_blocks(
+        xp, *(xp.moveaxis(a, axis, -1) for a in (inputs[0], outputs[0])), is_ascend, True
+    ):
+        return
     x, keys = inputs[0], _keys(xp, inputs[0])
     if keys is not x:
         outputs[0][...] = xp.take_along_axis(x, _places(xp, keys, axis, is_ascend), axis)

@@ -3,7 +3,7 @@
 from ..opdef import Shape, composite, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpIndexError, OpValueError
-from ._shared import both_ways, on_both, typed_by_first, zero_gradient
+from ._shared import IN_RANGE, both_ways, on_both, typed_by_first, zero_gradient
 
 
 # ---- flat indices ---------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def _(ins, outs):
     return [old, ins[1], new], [out]
 
 
-@on_both(index_copy)
+@on_both(index_copy, waits=IN_RANGE)
 def _(xp, inputs, outputs):
     old, index, new = inputs
     places = index.astype(xp.int64)

@@ -332,7 +332,7 @@ def _(ins, outs, *, num_quantized_bins):
                  for name, s in zip(names, outs, strict=True)]  # fmt: skip
 
 
-@on_both(calibrate_entropy)
+@on_both(calibrate_entropy, waits="the counts")
 def _(xp, inputs, outputs, *, num_quantized_bins):
     import numpy as np
 

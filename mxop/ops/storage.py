@@ -99,7 +99,7 @@ def _(xp, inputs, outputs, *, size, transpose):
         matrix = csr_matrix((values.astype(wide), columns, starts), shape=shape)
     else:
         matrix = xp.zeros(shape, wide)
-        matrix[xp.repeat(xp.arange(shape[0]), xp.diff(starts).tolist()), columns] = values
+        matrix[xp.searchsorted(starts, xp.arange(columns.size), side="right") - 1, columns] = values
     outputs[0][...] = (matrix.T if transpose else matrix) @ rhs.astype(wide)
 
 

@@ -1,8 +1,8 @@
 """How much a few bytes of a file, or one parameter of a call, may grow to.
 
 A graph of 150 bytes can ask for a node of 100,000,000 outputs, a sparse array of 88 bytes for any number of rows; gzip packs
-a thousand zeros into a byte. Whoever means it raises the limit, by an environment variable or, where a function has one, by an
-argument.
+a thousand zeros into a byte, an image of one colour into nothing. Whoever means it raises the limit, by an environment
+variable or, where a function has one, by an argument.
 """
 
 from __future__ import annotations

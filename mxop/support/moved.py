@@ -13,8 +13,9 @@ from typing import Any
 
 #: The folder in which a module lies that is imported as ``mxop.NAME``: by MXNet's name, or from where it was before.
 FOLDERS = {name: folder for folder, names in {
-    "mxnet": "base callback checkpoints contrib engine error executor executor_manager feed_forward initializer io kvstore "
-             "libinfo log lr_scheduler metric misc model monitor optimizer recordio registry rnn rtc runtime util as_mxnet",
+    "mxnet": "base callback checkpoints contrib engine error executor executor_manager feed_forward image initializer io "
+             "kvstore libinfo log lr_scheduler metric misc model monitor optimizer recordio registry rnn rtc runtime util "
+             "as_mxnet",
     "support": "attribute distribution dtypes errors files generators handles limits memo missing mxnet_names name nested "
                "per_thread shape_mode",
     "_core": "nans", "ndarray": "sampling",

@@ -42,6 +42,9 @@ def _pairs(key: Any, value: Any, what: str) -> Iterator[tuple[Any, list]]:
 class KVStore(KVStoreBase):
     """Arrays by key: what is pushed is summed, and replaces the value or goes to an updater; ``pull`` copies the value.
 
+    Values stay where they were initialized; those of a ``device`` store move to the GPU of the first array that is pushed to
+    them, and are summed and changed there.
+
     Parameters
     ----------
     name : str
@@ -101,7 +104,7 @@ class KVStore(KVStoreBase):
             self._value(one)  # an error before anything changes
             pushed.setdefault(one, []).extend(arrays)
         for one, arrays in pushed.items():
-            there = self._value(one)
+            there = self._values[one] = self._at(self._value(one), arrays)
             merged = arrays[0].as_in_context(there.context)
             for array in arrays[1:]:
                 merged = merged + array.as_in_context(there.context)
@@ -109,6 +112,11 @@ class KVStore(KVStoreBase):
                 self._updater(one, merged, there)
             else:
                 self._values[one] = merged.copy() if merged is arrays[0] else merged
+
+    def _at(self, value: NDArray, arrays: list) -> NDArray:
+        """Return a value where it is changed: a device store has it on the GPU that gradients come from first."""
+        place = arrays[0].context
+        return value.as_in_context(place) if "device" in self._name and place.is_gpu and not value.context.is_gpu else value
 
     def pull(self, key: Any, out: Any = None, priority: int = 0, ignore_sparse: bool = True) -> None:
         """Copy values to arrays, with `ignore_sparse` only to dense ones."""
