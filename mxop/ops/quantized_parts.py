@@ -22,52 +22,36 @@ _LEVELS = ROUNDED | {_INT32: INT32}
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
-def _cut_to(dtype, found):
-    low, high = _BOUNDS.get(dtype, _BOUNDS[_INT32])
-    return F.minimum(F.maximum(found, low), high)
+@elementwise(name="_nearest_levels", out_dtype=lambda data, *, dtype, **params: dtype, rule=lambda g, data, out, **params: None)
+def nearest_levels(data, *, low: float, high: float, dtype: DType):
+    """Round numbers to levels between two; halves go to the even ones."""
+    return F.minimum(F.maximum(round_half_even(data), low), high)
 
 
-def _factor(of_data, of_output, before, levels):
-    """Return the levels of the output that one of the data is; a range of width 0 has none."""
-    return F.where(of_output > 0, (levels / F.where(of_output > 0, of_output, 1.0)) / (before / of_data), 0.0)
+@elementwise(name="_levels_per_unit", rule=lambda g, reach, out, **params: None)
+def levels_per_unit(reach, *, levels: float):
+    """How many levels the number 1 has in a range whose largest number has as many as `levels`; 0 in one of width 0."""
+    return F.where(reach > 0, levels / F.where(reach > 0, reach, 1.0), 0.0)
 
 
-@elementwise(name="_nearest_levels", out_dtype=lambda data, *, dtype: dtype, rule=lambda g, data, out, **params: None)
-def nearest_levels(data, *, dtype: DType):
-    """Round numbers to levels; halves go to the even ones."""
-    return _cut_to(dtype, round_half_even(data))
+@elementwise(name="_for_each_level", rule=lambda g, unit, reach, out, **params: (None, None))
+def for_each_level(unit, reach, *, levels: float):
+    """What a level stands for, where 1 stands for `unit`, in a range whose largest number has as many levels as `levels`."""
+    return unit / (levels / reach)
 
 
-@elementwise(
-    name="_rescaled_levels", broadcast=True, out_dtype=lambda *given, dtype, **params: dtype,
-    rule=lambda g, *given, **params: (None, None, None),
-)  # fmt: skip
-def rescaled_levels(data, of_data, of_output, *, before: float, levels: float, dtype: DType):
-    """Convert levels of one range, of which there are `before`, to those of another."""
-    return _cut_to(dtype, round_half_even(data * _factor(of_data, of_output, before, levels)))
+def _nearest(F, data, code):
+    low, high = _BOUNDS[code]
+    return F._nearest_levels(data, low=low, high=high, dtype=code)
 
 
-@elementwise(
-    name="_added_levels", broadcast=True, out_dtype=lambda *given, dtype, **params: dtype,
-    rule=lambda g, *given, **params: (None,) * 5,
-)  # fmt: skip
-def added_levels(lhs, rhs, of_lhs, of_rhs, of_output, *, of_left: float, of_right: float, levels: float, dtype: DType):
-    """Add levels of two ranges, of which there are `of_left` and `of_right`, in those of a third."""
-    left, right = _factor(of_lhs, of_output, of_left, levels), _factor(of_rhs, of_output, of_right, levels)
-    return _cut_to(dtype, round_half_even(lhs * left + rhs * right))
+def _times(F, data, factor):
+    return F.broadcast_mul(F.Cast(data, dtype="float32"), F.Reshape(factor, shape=(1,) * data.ndim))
 
 
-@elementwise(
-    name="_multiplied_levels", broadcast=True, out_dtype=lambda *given, dtype, **params: dtype,
-    rule=lambda g, *given, **params: (None,) * 5,
-)  # fmt: skip
-def multiplied_levels(lhs, rhs, of_lhs, of_rhs, of_output, *, dtype: DType):
-    """Multiply int8 levels of two ranges; in those of a third they are cut, as MXNet does."""
-    each = ROUNDED[_INT8]
-    if dtype == dtypes.FLOAT32:
-        return lhs * rhs * (1.0 / (each / of_lhs) / (each / of_rhs))
-    scale = F.where(of_output > 0, each / F.where(of_output > 0, of_output, 1.0) / (each / of_lhs) / (each / of_rhs), 0.0)
-    return _cut_to(dtype, F.trunc(lhs * rhs * scale))
+def _rescaled(F, data, reach, unit):
+    """Return levels times what each stands for; MXNet divides in this order."""
+    return _times(F, data, F._for_each_level(unit, reach, levels=ROUNDED[dtypes.code_of(data.dtype)]))
 
 
 # ---- one array -------------------------------------------------------------------------------------------------------
@@ -130,7 +114,7 @@ def quantized_pooling(F, data, min_data, max_data, **params):
     if params["pool_type"] not in ("max", "avg"):
         raise OpValueError(f"operator _contrib_quantized_pooling: pool_type={params['pool_type']!r}; expected 'max' or 'avg'")
     found = F.Pooling(F.Cast(data, dtype="float32"), **params)
-    return [F._nearest_levels(found, dtype=dtypes.code_of(data.dtype)), F.identity(min_data), F.identity(max_data)]
+    return [_nearest(F, found, dtypes.code_of(data.dtype)), F.identity(min_data), F.identity(max_data)]
 
 
 shapes_of(quantized_pooling, Pooling, lambda **params: 1)
@@ -156,14 +140,12 @@ def quantized_concat(F, *data, num_args: Count, dim: int = 1):
     ([[50, -25, 100]], -2.0, 2.0)
     """
     arrays, lows, highs = data[:num_args], data[num_args::2], data[num_args + 1 :: 2]
-    codes = [dtypes.code_of(a.dtype) for a in arrays]
-    code = _joined(codes)
+    code = _joined([dtypes.code_of(a.dtype) for a in arrays])
     low = F.min(F.Concat(*lows, dim=0), axis=0, keepdims=True)
     high = F.max(F.Concat(*highs, dim=0), axis=0, keepdims=True)
-    of_output, parts = reach(F, low, high), []
-    for a, was, *limits in zip(arrays, codes, lows, highs, strict=True):
-        by = [F.Reshape(v, shape=(1,) * a.ndim) for v in (reach(F, *limits), of_output)]
-        parts.append(F._rescaled_levels(a, *by, before=ROUNDED[was], levels=ROUNDED[code], dtype=code))
+    unit = F._levels_per_unit(reach(F, low, high), levels=ROUNDED[code])
+    each = zip(arrays, lows, highs, strict=True)
+    parts = [_nearest(F, _rescaled(F, a, reach(F, *limits), unit), code) for a, *limits in each]
     return [F.Concat(*parts, dim=dim), low, high]
 
 
@@ -221,26 +203,14 @@ def quantized_elemwise_add(
     array([ 55, -94], dtype=int8)
     """
     both_or_none("_contrib_quantized_elemwise_add", min_calib_range, max_calib_range)
-    codes, of_lhs, of_rhs = (
-        [dtypes.code_of(a.dtype) for a in (lhs, rhs)],
-        reach(F, lhs_min, lhs_max),
-        reach(F, rhs_min, rhs_max),
-    )
-    code = _calibrated_type(codes, _INT32, min_calib_range)
+    of_lhs, of_rhs = reach(F, lhs_min, lhs_max), reach(F, rhs_min, rhs_max)
+    code = _calibrated_type([dtypes.code_of(a.dtype) for a in (lhs, rhs)], _INT32, min_calib_range)
     if min_calib_range is None:
-        of_output = of_lhs + of_rhs
-        low, high = F.negative(of_output), of_output
+        low, high = F.negative(of_lhs + of_rhs), of_lhs + of_rhs
     else:
         low, high = calibrated(F, lhs, min_calib_range, max_calib_range)
-        of_output = reach(F, low, high)
-    counts = {"of_left": ROUNDED[codes[0]], "of_right": ROUNDED[codes[1]], "levels": _LEVELS[code], "dtype": code}
-    limits = _along(F, lhs, of_lhs, of_rhs, of_output)
-    return [F._added_levels(lhs, rhs, *limits, **counts), low, high]
-
-
-def _along(F, data, *limits):
-    """Return limits with as many dimensions as the data have."""
-    return [F.Reshape(v, shape=(1,) * data.ndim) for v in limits]
+    unit = F._levels_per_unit(reach(F, low, high), levels=_LEVELS[code])
+    return [_nearest(F, _rescaled(F, lhs, of_lhs, unit) + _rescaled(F, rhs, of_rhs, unit), code), low, high]
 
 
 _two_arrays(quantized_elemwise_add, EIGHT, lambda given, *, min_calib_range, **params: (
@@ -274,14 +244,13 @@ def quantized_elemwise_mul(
     """
     both_or_none("_contrib_quantized_elemwise_mul", min_calib_range, max_calib_range)
     of_lhs, of_rhs = reach(F, lhs_min, lhs_max), reach(F, rhs_min, rhs_max)
-    if enable_float_output:
-        return F._multiplied_levels(lhs, rhs, *_along(F, lhs, of_lhs, of_rhs, of_lhs), dtype=dtypes.FLOAT32)
-    if min_calib_range is None:
-        found = F.elemwise_mul(*(F.Cast(a, dtype="int32") for a in (lhs, rhs)))
+    found, each = F.elemwise_mul(*(F.Cast(a, dtype="int32") for a in (lhs, rhs))), ROUNDED[_INT8]
+    if min_calib_range is None and not enable_float_output:
         return [found, *of_products(F, _INT8, of_lhs, of_rhs)]
-    low, high = calibrated(F, lhs, min_calib_range, max_calib_range)
-    limits = _along(F, lhs, of_lhs, of_rhs, reach(F, low, high))
-    return [F._multiplied_levels(lhs, rhs, *limits, dtype=_INT8), low, high]
+    low, high = calibrated(F, lhs, min_calib_range or 0.0, max_calib_range or 0.0)
+    unit = F.ones_like(of_lhs) if enable_float_output else F._levels_per_unit(reach(F, low, high), levels=each)
+    found = _times(F, found, F._for_each_level(F._for_each_level(unit, of_lhs, levels=each), of_rhs, levels=each))
+    return found if enable_float_output else [F.Cast(F.clip(found, a_min=-128, a_max=127), dtype="int8"), low, high]
 
 
 _two_arrays(quantized_elemwise_mul, (_INT8,), lambda given, *, min_calib_range, enable_float_output, **params: (
@@ -319,14 +288,14 @@ def quantized_batch_norm(F, data, gamma, beta, moving_mean, moving_var, min_data
     limits = calibrated(F, data, *_limits_of_norm(**params))
     of_data, of_output, each = reach(F, min_data, max_data), reach(F, *limits), ROUNDED[_INT8]
     if code == _UINT8:
-        data = F._nearest_levels(F.Cast(data, dtype="float32") * (each / ROUNDED[code]), dtype=_INT8)
+        data = _nearest(F, F.Cast(data, dtype="float32") * (each / ROUNDED[code]), _INT8)
     gamma = F.ones_like(gamma) if params["fix_gamma"] else gamma
     scale = gamma * F.rsqrt(moving_var + eps)
     factor = F.broadcast_mul(scale, of_data / of_output) * (1 + eps) ** -0.5
     shift = F.broadcast_mul(beta - moving_mean * scale, each / of_output)
     along = [F._along_channels(v, data, axis=1) for v in (factor, shift)]
     found = F.broadcast_add(F.broadcast_mul(F.Cast(data, dtype="float32"), along[0]), along[1])
-    return [F._nearest_levels(found, dtype=_INT8), *limits, moving_mean, moving_var]
+    return [_nearest(F, found, _INT8), *limits, moving_mean, moving_var]
 
 
 def _limits_of_norm(*, min_calib_range, max_calib_range, axis, **params):

@@ -9,28 +9,21 @@ from .quantize import ROUNDED
 from .quantized import of_products
 
 _ONE = (1,)
-_BOUNDS = {"int8": (-128, 127), "uint8": (0, 255), "int32": (-(2**31), 2**31 - 128), "float32": (-np.inf, np.inf)}
+_BOUNDS = {"int8": (-128, 127), "uint8": (0, 255), "int32": (-(2**31), 2**31 - 128)}
 _LEVELS = ROUNDED | {"int32": 2.0**31 - 1}
 
 
-def _near(values, dtype):
+def _near(values, dtype, low=None, high=None):
     return np.clip(np.rint(values), *_BOUNDS[dtype]).astype(dtype)
 
 
-def _rescaled(data, of_data, of_output, before, levels, dtype):
-    return _near(data * ((np.float32(levels) / of_output) / (np.float32(before) / of_data)), dtype)
+def _rescaled(data, reach, unit):
+    return data * (unit / (np.float32(ROUNDED[data.dtype.name]) / reach))
 
 
-def _sum(lhs, rhs, of_lhs, of_rhs, of_output, of_left, of_right, levels, dtype):
-    of_lhs, of_rhs, of_output = (v.astype(np.float64) for v in (of_lhs, of_rhs, of_output))  # MXNet: float32, in int32, too
-    return _near((lhs * of_lhs / of_left + rhs * of_rhs / of_right) * levels / of_output, dtype)
-
-
-def _multiplied(lhs, rhs, of_lhs, of_rhs, of_output, dtype):
-    each, product = np.float32(127.5), lhs.astype(np.float32) * rhs.astype(np.float32)
-    unit = np.float32(1) if dtype == "float32" else each / of_output
-    found = product * (unit / (each / of_lhs) / (each / of_rhs))
-    return found if dtype == "float32" else np.clip(np.trunc(found), -128, 127).astype(dtype)
+def _multiplied(lhs, rhs, of_lhs, of_rhs, unit):
+    each = np.float32(127.5)
+    return lhs.astype(np.float32) * rhs.astype(np.float32) * (unit / (each / of_lhs) / (each / of_rhs))
 
 
 def _reach(low, high):
@@ -56,8 +49,8 @@ def _concat(*data, num_args, dim=1):
     arrays, lows, highs = data[:num_args], data[num_args::2], data[num_args + 1 :: 2]
     low, high = np.min(lows, axis=0), np.max(highs, axis=0)
     type_ = "uint8" if all(a.dtype == np.uint8 for a in arrays) else "int8"
-    parts = [_rescaled(a, _reach(*limits), _reach(low, high), ROUNDED[a.dtype.name], ROUNDED[type_], type_)
-             for a, *limits in zip(arrays, lows, highs, strict=True)]  # fmt: skip
+    unit = np.float32(ROUNDED[type_]) / _reach(low, high)
+    parts = [_near(_rescaled(a, _reach(*limits), unit), type_) for a, *limits in zip(arrays, lows, highs, strict=True)]
     return np.concatenate(parts, axis=dim), low, high
 
 
@@ -65,18 +58,19 @@ def _added(lhs, rhs, *limits, min_calib_range=None, max_calib_range=None):
     left, right = _reach(*limits[:2]), _reach(*limits[2:])
     low, high = (-left - right, left + right) if min_calib_range is None else _calibrated(min_calib_range, max_calib_range)
     type_ = "int32" if min_calib_range is None else "int8"
-    counts = [ROUNDED[lhs.dtype.name], ROUNDED[rhs.dtype.name], _LEVELS[type_]]
-    return _sum(lhs, rhs, left, right, _reach(low, high), *counts, type_), low, high
+    unit = np.float32(_LEVELS[type_]) / _reach(low, high)
+    return _near(_rescaled(lhs, left, unit) + _rescaled(rhs, right, unit), type_), low, high
 
 
 def _product(lhs, rhs, *limits, min_calib_range=None, max_calib_range=None, enable_float_output=False):
     left, right = _reach(*limits[:2]), _reach(*limits[2:])
     if enable_float_output:
-        return _multiplied(lhs, rhs, left, right, None, "float32")
+        return _multiplied(lhs, rhs, left, right, np.float32(1))
     if min_calib_range is None:
         return lhs.astype(np.int32) * rhs.astype(np.int32), *of_products(lhs, left, right)
     low, high = _calibrated(min_calib_range, max_calib_range)
-    return _multiplied(lhs, rhs, left, right, _reach(low, high), "int8"), low, high
+    unit = np.float32(127.5) / _reach(low, high)
+    return np.clip(np.trunc(_multiplied(lhs, rhs, left, right, unit)), -128, 127).astype(np.int8), low, high
 
 
 def _normalized(data, gamma, beta, mean, var, low, high, min_calib_range, max_calib_range, eps=1e-3, fix_gamma=True):
@@ -100,8 +94,8 @@ _PAIR = {
     "shapes": [((3, 4), (3, 4), *[_ONE] * 4)], "domain": ((-128, 127), (-128, 127), *[(-1.5, -0.5), (0.5, 1.5)] * 2),
     "dtypes": "i", "input_types": _TWO_TYPES, "unchecked": _ONE_TYPE, **_FLAT,
 }  # fmt: skip
-_REACHES = {"shapes": [((3, 4), (3, 4), *[(1, 1)] * 3)], "domain": ((-128, 127), (-128, 127), *[(0.5, 1.5)] * 3)}
 _WINDOW = {"kernel": (2,), "stride": (2,)}
+_INT8 = {"low": -128, "high": 127, "dtype": "int8"}
 
 
 def _as_calibrated(code):
@@ -110,24 +104,17 @@ def _as_calibrated(code):
 
 RECORDS: dict[str, Record] = {
     "_nearest_levels": Record(
-        _near, params=[{"dtype": "int8"}, {"dtype": "uint8"}], domain=(-200.0, 300.0), dtypes="n", input_types={0: "float32"},
-        returns=lambda given, dtype: dtype, unchecked=_ONE_TYPE | {"special": "levels are finite"}, **_FLAT,
+        _near, params=[_INT8, {"low": 0, "high": 255, "dtype": "uint8"}], domain=(-200.0, 300.0), dtypes="n",
+        input_types={0: "float32"}, returns=lambda given, dtype, **_: dtype,
+        unchecked=_ONE_TYPE | {"special": "levels are finite"}, **_FLAT,
     ),
-    "_rescaled_levels": Record(
-        _rescaled, params=[{"before": 127.5, "levels": 255.5, "dtype": "uint8"}],
-        shapes=[((3, 4),) * 3, ((3, 4), (1, 4), (1, 4))],
-        domain=((-128, 127), (0.5, 1.5), (0.5, 1.5)), dtypes="i", input_types={0: "int8", 1: "float32", 2: "float32"},
-        returns="uint8", unchecked=_ONE_TYPE, **_FLAT,
+    "_levels_per_unit": Record(
+        lambda reach, levels: levels / reach, params=[{"levels": 127.5}], domain=(0.5, 2.0), dtypes="f", order=0,
+        grad_inputs=(), unchecked={"special": "limits are finite, and a range of width 0 gives 0"},
     ),
-    "_added_levels": Record(
-        _sum, params=[{"of_left": 127.5, "of_right": 127.5, "levels": 127.5, "dtype": "int8"}], dtypes="i",
-        input_types={0: "int8", 1: "int8"} | dict.fromkeys(range(2, 5), "float32"), returns="int8", unchecked=_ONE_TYPE,
-        **_REACHES, **_FLAT,
-    ),
-    "_multiplied_levels": Record(
-        _multiplied, params=[{"dtype": "int8"}, {"dtype": "float32"}], dtypes="i",
-        input_types={0: "int8", 1: "int8"} | dict.fromkeys(range(2, 5), "float32"), returns=lambda given, dtype: dtype,
-        unchecked=_ONE_TYPE, **_REACHES, **_FLAT,
+    "_for_each_level": Record(
+        lambda unit, reach, levels: unit / (levels / reach), params=[{"levels": 127.5}], domain=(0.5, 2.0), dtypes="f", order=0,
+        grad_inputs=(), unchecked={"special": "limits are finite"},
     ),
     "_contrib_quantized_act": Record(
         _limited(lambda data, act_type: np.maximum(data, 0)), params=[{"act_type": "relu"}], shapes=[((3, 4), _ONE, _ONE)],

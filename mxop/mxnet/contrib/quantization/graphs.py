@@ -164,7 +164,7 @@ def with_ranges(graph: Graph, ranges: Mapping[str, tuple[float, float]]) -> Grap
 
     def calibrated(node: Node) -> list[Entry] | None:
         name = calibrated_by(node)
-        if name not in ranges:
+        if name is None or name not in ranges:
             return None
         limits = (f"{float(v):f}" for v in ranges[name])  # six digits, as MXNet has them
         strings = node.text() | dict(zip(("min_calib_range", "max_calib_range"), limits, strict=True))
