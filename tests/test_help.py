@@ -102,7 +102,7 @@ def test_help_of_a_kind_says_all_of_it(kind):
             assert f"``@op.{part}``" in text and f"`@op.{part}`" in page, part
             assert callable(getattr(mx.op.Kernel, part))
         decorators = {n for n in vars(mx.op.Kernel) if not n.startswith("_")} - {
-            "kind", "shape_only", "way", "infer_shape", "implied_types", "sized_shapes"}  # fmt: skip
+            "kind", "shape_only", "way", "infer_shape", "implied_types", "sized_shapes", "waits_for"}  # fmt: skip
         assert decorators | {"gradient", "infer_types"} == set(PARTS)
 
 

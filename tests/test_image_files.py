@@ -260,7 +260,6 @@ TURNED = [
 ]
 
 
-@pytest.mark.skipif(mx.op.find("BilinearSampler") is None, reason="rotations are made with the operator BilinearSampler")
 def test_rotations_are_those_of_mxnet():
     x = nd.array((np.arange(2 * 3 * 7 * 9) * 37 % 256).reshape(2, 3, 7, 9) / 255.0)
     for params, row in TURNED:

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from .._core.elementwise import truths_of
+from .._kernels.machine import MX_LONG_ROW
 from ..opdef import Attrs, Kernel, contiguous_strides
 from ..opdef.infer import known as is_known
 from ..support.shape_mode import numpy_shape
@@ -71,11 +72,7 @@ def has_rows(node: Node, known: Known) -> bool:
     if found is None or found[2] is None or not found[1]:
         return False
     _, shape, strides, _ = found
-    return strides[-1] == 1 and shape[-1] >= LONG_ROW
-
-
-#: Elements of a row from which on it is read in place rather than copied together with others.
-LONG_ROW = 128
+    return strides[-1] == 1 and shape[-1] >= MX_LONG_ROW
 
 
 def is_plain(shape: tuple, strides: tuple | None, offset: int) -> bool:
