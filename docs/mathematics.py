@@ -154,7 +154,7 @@ TOPICS = {
     "Layers and activations": "nn attention rnn relu sigmoid log_sigmoid hard_sigmoid softsign Dropout Embedding",
     "Convolution and pooling": "convolution pooling windows resize",
     "Object detection": "boxes anchors",
-    "Sampling and regions of images": "sampling regions deformable",
+    "Sampling and regions of images": "sampling regions deformable correlation",
     "Normalization": "norm",
     "Losses": "loss ctc hawkes softmax_cross_entropy smooth_l1",
     "Random numbers and densities": "random sample density",
