@@ -69,6 +69,7 @@ MODULES = {
     "mxop._kernels.regions": "mxop/_kernels/regions.pyx",
     "mxop._kernels.pixels": "mxop/_kernels/pixels.pyx",
     "mxop._kernels.sampling": "mxop/_kernels/sampling.pyx",
+    "mxop._kernels.correlation": "mxop/_kernels/correlation.pyx",
     "mxop._kernels.work": "mxop/_kernels/work.pyx",
     "mxop._kernels.gemm": "mxop/_kernels/gemm.pyx",
     "mxop._kernels.few": "mxop/_kernels/few.pyx",

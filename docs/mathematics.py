@@ -155,7 +155,7 @@ TOPICS = {
     "Convolution and pooling": "convolution pooling windows resize",
     "Images": "image image_random",
     "Object detection": "boxes anchors",
-    "Sampling and regions of images": "sampling regions deformable",
+    "Sampling and regions of images": "sampling regions deformable correlation",
     "Normalization": "norm",
     "Losses": "loss ctc hawkes softmax_cross_entropy smooth_l1",
     "Random numbers and densities": "random sample density",

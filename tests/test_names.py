@@ -35,7 +35,6 @@ def told(function):
     (lambda: mx.io.MXDataIter, "mx.io.MXDataIter"),
     (lambda: mx.nd.contrib.dgl_graph_compact, "mx.nd.contrib.dgl_graph_compact"),
     (lambda: mx.sym.contrib.dgl_adjacency, "mx.sym.contrib.dgl_adjacency"),
-    (lambda: mx.nd.op.Correlation, "mx.nd.op.Correlation"),
     (lambda: mx.sym.contrib.dgl_subgraph, "mx.sym.contrib.dgl_subgraph"),
     (lambda: mx.nd.contrib.dgl_adjacency, "mx.nd.contrib.dgl_adjacency"),
     (lambda: mx.io.ImageRecordIter, "mx.io.ImageRecordIter"),

@@ -56,18 +56,22 @@ def _flat(a):
     return a.reshape(*a.shape[:2], size_of(a.shape[2:]))
 
 
-def _runs(op, name, first=0):
-    """Let a compiled loop compute an operator: ``images(arrays)`` says which ones keep their four dimensions."""
+def _runs(op, name):
+    """Let the compiled loop of that name compute an operator; only images have four dimensions there."""
 
     @on_host(op)
     def _(np, inputs, outputs, **params):
         images = {"sample": (0,), "scatter": (), "slopes": (1,)}[name]
         given = [a if k in images else _flat(a) for k, a in enumerate(inputs[: 3 if name == "slopes" else 2])]
-        found = np.zeros(outputs[0].shape, given[0].dtype)
+        # the result is the loop's own array only where that has another type
+        own = outputs[0].dtype == given[0].dtype and outputs[0].flags.c_contiguous
+        found = outputs[0] if own else np.empty(outputs[0].shape, given[0].dtype)
+        found[...] = 0
         careful = not all(np.isfinite(a.max(initial=0)) and np.isfinite(a.min(initial=0)) for a in given[:-1])
         how = (*params.values(), careful, found if name == "scatter" else _flat(found))
         getattr(compiled("sampling"), name)(*given, *how)
-        outputs[0][...] = found
+        if not own:
+            outputs[0][...] = found
 
 
 _runs(sampled, "sample")

@@ -19,7 +19,7 @@ FAMILIES = (
     "math", "binary", "reduce", "shape", "matrix", "nn", "rnn", "norm", "loss", "convolution", "pooling", "resize", "create",
     "gather", "order", "sequence", "layout", "linalg", "positions", "random", "sample", "density", "optimizer", "helpers",
     "attention", "counting", "ctc", "hawkes", "quantize", "quantized", "quantized_parts", "replace", "spectrum", "storage",
-    "einsum", "boxes", "anchors", "regions", "sampling", "deformable", "image", "image_random",
+    "einsum", "boxes", "anchors", "regions", "sampling", "deformable", "correlation", "image", "image_random",
 )  # fmt: skip
 
 
