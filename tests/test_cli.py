@@ -40,6 +40,13 @@ pytestmark = pytest.mark.usefixtures("built_in_quadratic")
 
 
 # ---- demo -----------------------------------------------------------------------------------------------------------------
+def test_what_mxnet_has_and_mxop_does_not_has_its_reason(capsys):
+    assert main(["ops", "--missing"]) == 0
+    *rows, total = capsys.readouterr().out.splitlines()
+    assert {row.split()[0] for row in rows} >= {"_foreach", "_set_value"} and len(rows) == 10
+    assert all(len(row.split()) > 1 for row in rows) and total.endswith("names of operators are here")
+
+
 def test_demo_runs(tmp_path):
     done = command("demo", "--size", "1000", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -62,7 +62,9 @@ def make_parser() -> argparse.ArgumentParser:
     ops.add_argument("--from", dest="source", metavar="MY.py", help="only operators of this file or module")
     ops.add_argument("--family", help="only this family (a file of mxop/ops), such as math")
     ops.add_argument("--hidden", action="store_true", help="also operators whose names begin with an underscore")
-    ops.set_defaults(run=lambda o: _command("operators").list_operators(o.pattern, o.family, o.hidden, o.source))
+    ops.add_argument("--missing", action="store_true", help="what MXNet has and mxop does not, and what to use instead")
+    ops.set_defaults(run=lambda o: _command("operators").list_missing() if o.missing else _command("operators").list_operators(
+        o.pattern, o.family, o.hidden, o.source))  # fmt: skip
 
     info = commands.add_parser("info", help="describe one operator")
     info.add_argument("name", help="such as Convolution, or MY.py:NAME for one of your own")

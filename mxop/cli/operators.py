@@ -8,11 +8,20 @@ from collections.abc import Iterable
 
 from .. import ndarray  # noqa: F401  registers the operators
 from ..opdef import Operator, plugins, registry
+from ..support import mxnet_names
 from ..support.errors import closest
 from . import Stop
 from .own import module_of
 
 _BUILT_IN = "mxop.ops."
+
+#: Operators of MXNet that are none here, and what there is instead.
+_INSTEAD = {
+    **dict.fromkeys(("_foreach", "_while_loop", "_cond"), "nodes of control flow: mx.sym.contrib.foreach, while_loop and cond "
+                    "make them, and files with them are read"),
+    **dict.fromkeys(("_cvimdecode", "_cvimread", "_npi_cvimdecode", "_npi_cvimread"), "functions: mx.image.imdecode, imread"),
+    "_imdecode": "mx.image.imdecode", "_npi_Custom": "Custom", "_set_value": "x[:] = value",
+}  # fmt: skip
 
 
 def family_of(op: Operator) -> str:
@@ -112,3 +121,12 @@ def list_operators(pattern: str | None, family: str | None, hidden: bool, source
             print(f"  {called(op):32} {op.kind:12} {told}".rstrip())
     print(f"\n{sum(map(len, chosen.values()))} operators; more about one: python -m mxop info NAME")
     print("\n".join(problems()))
+
+
+def list_missing() -> None:
+    """Print the operators of MXNet 1.9.1 that are none here, and what there is instead."""
+    names = mxnet_names.sections()["operators"]
+    missing = sorted(name for name in names if registry.find(name) is None)
+    for name in missing:
+        print(f"  {name:20} {_INSTEAD.get(name, '')}".rstrip())
+    print(f"{len(names) - len(missing)} of MXNet's {len(names)} names of operators are here")
