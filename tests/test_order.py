@@ -106,7 +106,8 @@ def test_results_go_where_they_are_wanted():
 
 
 def test_the_function_for_other_libraries_agrees():
-    x = np.random.default_rng(0).integers(0, 9, (5, 40, 3)).astype("float32")
+    """Of rows that are too long for the kernel of GPUs."""
+    x = np.random.default_rng(0).integers(0, 9, (1, 8200, 2)).astype("float32")
     for name in ("_sort_order", "_sorted"):
         op = mx.op.get(name)
         attrs = op.parse({"axis": 1, "is_ascend": False})

@@ -45,7 +45,7 @@ OPTIONAL = (
     Optional("matplotlib", "matplotlib", "the picture of python -m mxop demo", "plot"),
     Optional("graphviz", "graphviz", "drawings of networks", "plot"),
     Optional("numba", "numba", "operators written in the hybrid language", "hybrid"),
-    Optional("pillow", "PIL", "reading images", "image"),
+    Optional("PIL", "pillow", "reading images", "image"),
     Optional("tqdm", "tqdm", "progress bars of the tools", "progress"),
     Optional("pytest", "pytest", "the tests", "test"),
     Optional("hypothesis", "hypothesis", "tests on random graphs, shapes and files", "test"),

@@ -17,8 +17,6 @@ _BUILT_IN = "mxop.ops."
 
 #: Operators of MXNet that are none here, and what there is instead.
 _INSTEAD = {
-    **dict.fromkeys(("_foreach", "_while_loop", "_cond"), "nodes of control flow: mx.sym.contrib.foreach, while_loop and cond "
-                    "make them, and files with them are read"),
     **dict.fromkeys(("_cvimdecode", "_cvimread", "_npi_cvimdecode", "_npi_cvimread"), "functions: mx.image.imdecode, imread"),
     "_imdecode": "mx.image.imdecode", "_npi_Custom": "Custom", "_set_value": "x[:] = value",
 }  # fmt: skip
@@ -125,6 +123,8 @@ def list_operators(pattern: str | None, family: str | None, hidden: bool, source
 
 def list_missing() -> None:
     """Print the operators of MXNet 1.9.1 that are none here, and what there is instead."""
+    from ..graph import control_flow  # noqa: F401  registers its operators
+
     names = mxnet_names.sections()["operators"]
     missing = sorted(name for name in names if registry.find(name) is None)
     for name in missing:

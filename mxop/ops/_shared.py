@@ -105,8 +105,8 @@ def _default(given, wanted, data):
     return given if given != dtypes.UNKNOWN else data if wanted is None else wanted
 
 
-#: What functions on a GPU wait for that refuse indices.
-IN_RANGE = "whether the indices are in range"
+#: What functions on a GPU wait for that refuse indices, and those that run on the CPU.
+IN_RANGE, HOST = "whether the indices are in range", "the copies of its arrays, as it runs on the CPU"
 
 
 def on_both(op, waits=""):

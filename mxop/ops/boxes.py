@@ -10,7 +10,7 @@ from typing import Literal
 from ..opdef import F, composite, elementwise, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import compiled, float_types, zero_gradient
+from ._shared import HOST, compiled, float_types, zero_gradient
 
 Format = Literal["center", "corner"]
 
@@ -23,7 +23,7 @@ def on_host(op):
     """
 
     def decorate(run):
-        @op.both(waits="the copies of its arrays, as it runs on the CPU")
+        @op.both(waits=HOST)
         def _(xp, inputs, outputs, **params):
             import numpy as np
 

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from ..opdef import Floats, Shape, composite, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpTypeError, OpValueError
-from ._shared import both_ways, compiled, device_of, equal_shapes, typed_by_first
+from ._shared import HOST, both_ways, compiled, device_of, equal_shapes, typed_by_first
 
 
 # ---- for this file and for image_random.py ---------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ def on_host(op):
     """Decorate ``run(np, data, out, **params)`` on NumPy's arrays, which are copies where those of the call are on a GPU."""
 
     def decorate(run):
-        @op.both
+        @op.both(waits=HOST)
         def _(xp, inputs, outputs, **params):
             import numpy as np
 
