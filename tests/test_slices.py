@@ -165,7 +165,8 @@ def test_slices_on_a_gpu(simulated_gpu, name):
     x = nd.array(RNG.normal(size=(5, 242)))
     executor = net(mx.sym, mx.sym.Variable("x")).bind(simulated_gpu, {"x": x.as_in_context(simulated_gpu)}, grad_req="null")
     for _ in range(3):  # the second run makes a CUDA graph
-        np.testing.assert_allclose(executor.forward()[0].asnumpy(), net(nd, x).asnumpy(), rtol=1e-5)
+        found, wanted = executor.forward()[0].asnumpy(), net(nd, x).asnumpy()
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=5e-6)  # sin of 40, whose last bit is 4e-6
 
 
 def test_other_sizes_take_the_same_program():
