@@ -133,7 +133,14 @@ def prepare(app: Any, what: str, name: str, found: object, options: Any, lines: 
 def modules_without_a_page() -> dict[str, ModuleType]:
     """Return the public modules that no page of ``api`` is about, by their names in ``mx``."""
     pages = "".join(page.read_text(encoding="utf-8") for page in sorted((DOCS / "api").glob("*.md")))
-    named = {*re.findall(r"automodule:: (\S+)", pages), "mxop.ndarray", "mxop.symbol", "mxop.executor", "mxop.base"}
+    named = {
+        *re.findall(r"automodule:: (\S+)", pages),
+        "mxop.ndarray",
+        "mxop.symbol",
+        "mxop.executor",
+        "mxop.base",
+        "mxop.image",
+    }
     written = {name for module in named for name in (module, importlib.import_module(module).__name__)}
     public = {name: getattr(mx, name) for name in dir(mx) if not name.startswith("_")}
     found = {m: name for name, m in sorted(public.items())
