@@ -413,9 +413,9 @@ def test_truncated_anywhere(name):
 
 @pytest.mark.parametrize("name", GOLDEN)
 def test_one_byte_changed(name):
-    content = read(name)[0]
+    content, values = read(name)[0], (0x00, 0x01, 0x7F, 0x80, 0xFF)
     for offset in range(len(content)):
-        for value in (0x00, 0x01, 0x7F, 0x80, 0xFF):
+        for value in values if len(content) < 2000 else (values[offset % 5],):  # long files are numbers, nearly all
             parse_or_error(content[:offset] + bytes([value]) + content[offset + 1 :])
 
 
