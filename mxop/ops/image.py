@@ -133,7 +133,7 @@ def crop(F, data, *, x: int, y: int, width: int, height: int):
     axis = axes_of("_image_crop", data.shape)[0]
     size = data.shape[axis : axis + 2]
     if x < 0 or y < 0 or width < 1 or height < 1 or x + width > size[1] or y + height > size[0]:
-        raise OpValueError(f"operator _image_crop: x={x}, y={y}, width={width}, height={height} is not inside of images of width "
+        raise OpValueError(f"operator _image_crop: x={x}, y={y}, width={width}, height={height} is outside of images of width "
                            f"{size[1]} and height {size[0]}")  # fmt: skip
     return F.slice(data, begin=(*[None] * axis, y, x), end=(*[None] * axis, y + height, x + width))
 

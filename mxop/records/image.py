@@ -85,7 +85,7 @@ RECORDS: dict[str, Record] = {
     ),
     "_image_crop": Record(
         lambda data, x, y, width, height: data[..., y : y + height, x : x + width, :], shapes=_IMAGES, params=[_CROP],
-        refuses=[Refusal("expected an image", shapes=((2, 3),), params=_CROP), *(Refusal("is not inside", params={**_CROP, **bad})
+        refuses=[Refusal("expected an image", shapes=((2, 3),), params=_CROP), *(Refusal("is outside", params={**_CROP, **bad})
                  for bad in ({"x": -1}, {"y": 4}, {"width": 0}, {"height": 4}, {"width": 5}))],
     ),
     "_image_flip_left_right": Record(lambda data: data[..., ::-1, :], shapes=_IMAGES, refuses=[_NO_IMAGE]),
