@@ -54,6 +54,16 @@ def test_a_stream_waits_for_the_one_before(simulated_gpu, cupy):
         np.testing.assert_array_equal(a.asnumpy(), b.asnumpy())
 
 
+def test_a_stream_that_could_not_wait_is_not_followed(simulated_gpu, cupy, monkeypatch):
+    x, stream = nd.ones((3,), ctx=simulated_gpu), cupy.cuda.Stream()
+    with monkeypatch.context() as patch:
+        patch.setattr(fake_kernels.Stream, "wait_event", lambda self, event: 1 / 0)
+        with cupy.cuda.Device(0), stream, pytest.raises(ZeroDivisionError):
+            nd.exp(x)
+    with cupy.cuda.Device(0), stream:
+        assert waits_of(lambda: nd.exp(x)) == 1
+
+
 def test_calls_on_one_stream_wait_for_nothing(simulated_gpu, cupy):
     with cupy.cuda.Device(0), cupy.cuda.Stream():
         x = nd.ones((3,), ctx=simulated_gpu)

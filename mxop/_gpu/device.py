@@ -134,9 +134,9 @@ def follow(number: int) -> None:
     stream, before = _cupy.cuda.get_current_stream(number), launched.followed.get(number)
     if stream is before:
         return
-    launched.followed[number] = stream
     if before is not None and before != stream and not stream.is_capturing():
         stream.wait_event(_moment(before))
+    launched.followed[number] = stream  # at last: other threads launch on a stream that is followed without waiting
 
 
 def _moment(stream: Any) -> Any:

@@ -493,9 +493,7 @@ def _overwritten_buffers(layout: Layout, sharing: Sharing, node: Node, step: int
 
 def _overwritten(layout: Layout, node: Node, k: int) -> Sequence[Entry]:
     """Return the operands that output `k` may overwrite."""
-    if isinstance(
-        node.op, Elementwise
-    ):  # it reads an element before it writes it, but for those of slices, which are elsewhere
+    if isinstance(node.op, Elementwise):  # it reads an element before it writes it; those of slices are elsewhere
         sliced = {layout.root(e) for e in node.inputs if e in layout.slices}
         return [e for e in node.inputs if layout.root(e) not in sliced]
     if (i := _in_place_outputs(node).get(k)) is None:
