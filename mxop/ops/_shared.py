@@ -114,6 +114,29 @@ def on_both(op, waits=""):
     return op.both(waits=waits)
 
 
+def on_host(op, real=True):
+    """Decorate ``run(np, inputs, outputs, **params)`` on NumPy's arrays, which are copies where those of the call are on a GPU.
+
+    Inputs are in C order, those that are to be `real` float64 or int64 if they were, else float32.
+    """
+
+    def decorate(run):
+        @op.both(waits=HOST)
+        def _(xp, inputs, outputs, **params):
+            import numpy as np
+
+            own = xp is np
+            given = [a if own else xp.asnumpy(a) for a in inputs]
+            given = [np.ascontiguousarray(a, a.dtype if a.dtype.itemsize == 8 or not real else np.float32) for a in given]
+            found = outputs if own else [np.empty(a.shape, a.dtype) for a in outputs]
+            with np.errstate(all="ignore"):  # numbers that are infinite or NaN have results, as on a GPU
+                run(np, given, found, **params)
+            for place, result in zip(() if own else outputs, found, strict=False):
+                place[...] = xp.asarray(result)
+
+    return decorate
+
+
 def device_of(data):
     """Return the device of an array, as operators that make arrays take it: nothing for the first CPU, and in a graph."""
     place = str(getattr(data, "context", ""))

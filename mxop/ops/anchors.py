@@ -9,8 +9,8 @@ from typing import Annotated
 from ..opdef import Floats, Of, Range, kernel
 from ..opdef.dims import rule_of
 from ..support.errors import OpValueError
-from ._shared import Count, compiled, divided, float_types, zero_gradient
-from .boxes import on_host, survivors
+from ._shared import Count, compiled, divided, float_types, on_host, zero_gradient
+from .boxes import survivors
 
 _Size = Annotated[int, Range(0)]
 _FOUR = Of("n", lambda n: 4 * n, lambda n: divided(n, 4))

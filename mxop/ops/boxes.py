@@ -10,35 +10,12 @@ from typing import Literal
 from ..opdef import F, composite, elementwise, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import HOST, compiled, float_types, zero_gradient
+from ._shared import compiled, float_types, on_host, zero_gradient
 
 Format = Literal["center", "corner"]
 
 
 # ---- for this file and for anchors.py --------------------------------------------------------------------------------------
-def on_host(op):
-    """Decorate ``run(np, inputs, outputs, **params)`` on NumPy's arrays, which are copies where those of the call are on a GPU.
-
-    Inputs are float64 or int64 if they were, else float32, in C order.
-    """
-
-    def decorate(run):
-        @op.both(waits=HOST)
-        def _(xp, inputs, outputs, **params):
-            import numpy as np
-
-            own = xp is np
-            given = [a if own else xp.asnumpy(a) for a in inputs]
-            given = [np.ascontiguousarray(a, a.dtype if a.dtype.itemsize == 8 else np.float32) for a in given]
-            found = outputs if own else [np.empty(a.shape, a.dtype) for a in outputs]
-            with np.errstate(all="ignore"):  # numbers that are infinite or NaN have results, as on a GPU
-                run(np, given, found, **params)
-            for place, result in zip(() if own else outputs, found, strict=False):
-                place[...] = xp.asarray(result)
-
-    return decorate
-
-
 def survivors(np, sides, area, kinds, counts, threshold, extra=0, most=-1):
     """Return which boxes are kept: no stronger one of their kind that is kept overlaps them by more than a threshold.
 

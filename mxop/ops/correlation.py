@@ -10,8 +10,7 @@ from ..opdef import F as formulas
 from ..opdef import Of, Range, composite, elementwise, kernel
 from ..opdef.dims import rule_of
 from ..support.errors import OpValueError
-from ._shared import Count, compiled, float_types
-from .boxes import on_host
+from ._shared import Count, compiled, float_types, on_host
 
 _Size = Annotated[int, Range(0)]
 _MAPS = ("batch", "channels", "height", "width")

@@ -8,8 +8,7 @@ from typing import Annotated, Literal
 from ..opdef import Of, Range, Shape, composite, kernel
 from ..opdef.dims import rule_of
 from ..support.errors import OpValueError
-from ._shared import Count, compiled, device_of, divided, float_types, size_of
-from .boxes import on_host
+from ._shared import Count, compiled, device_of, divided, float_types, on_host, size_of
 from .convolution import _shares
 from .regions import Scale, by_image, image_of, plane_of, rounded, weighed
 from .sampling import numbers

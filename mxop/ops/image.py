@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from ..opdef import Floats, Shape, composite, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpTypeError, OpValueError
-from ._shared import HOST, both_ways, compiled, device_of, equal_shapes, typed_by_first
+from ._shared import both_ways, compiled, device_of, equal_shapes, on_host, typed_by_first
 
 
 # ---- for this file and for image_random.py ---------------------------------------------------------------------------------
@@ -43,23 +43,6 @@ def as_given(F, data, found, saturate=True):
     if saturate and code == dtypes.UINT8:
         found = F.clip(found, a_min=0, a_max=255)
     return found if dtypes.code_of(found.dtype) == code else F.cast(found, dtype=data.dtype)
-
-
-def on_host(op):
-    """Decorate ``run(np, data, out, **params)`` on NumPy's arrays, which are copies where those of the call are on a GPU."""
-
-    def decorate(run):
-        @op.both(waits=HOST)
-        def _(xp, inputs, outputs, **params):
-            import numpy as np
-
-            own = xp is np
-            out = outputs[0] if own else np.zeros(outputs[0].shape, outputs[0].dtype)
-            run(np, np.ascontiguousarray(inputs[0] if own else xp.asnumpy(inputs[0])), out, **params)
-            if not own:
-                outputs[0][...] = xp.asarray(out)
-
-    return decorate
 
 
 # ---- from and to tensors ----------------------------------------------------------------------------------------------------
@@ -221,13 +204,15 @@ def _(head, like, *, interp):
 typed_by_first(imresize_grad)
 
 
-@on_host(imresize)
-def _(np, image, out, *, interp, **params):
+@on_host(imresize, real=False)
+def _(np, inputs, outputs, *, interp, **params):
+    (image,), (out,) = inputs, outputs
     _resize(image, out, image.shape, out.shape, interp)
 
 
-@on_host(imresize_grad)
-def _(np, head, out, *, interp):
+@on_host(imresize_grad, real=False)
+def _(np, inputs, outputs, *, interp):
+    (head, _), (out,) = inputs, outputs
     _resize(head, out, out.shape, head.shape, interp, back=True)
 
 
@@ -434,8 +419,9 @@ both_ways(border_grad, partial(_with_border, sign=-1), lambda out, head, **param
 typed_by_first(border_grad)
 
 
-@on_host(border)
-def _(np, image, out, *, top, bot, left, right, type, value, values):
+@on_host(border, real=False)
+def _(np, inputs, outputs, *, top, bot, left, right, type, value, values):
+    (image,), (out,) = inputs, outputs
     if _kind(type):
         sides = ((0, 0),) * (image.ndim - 3) + ((top, bot), (left, right), (0, 0))
         out[...] = np.pad(image, sides, mode=_BORDERS[_kind(type)])
@@ -448,8 +434,9 @@ def _(np, image, out, *, top, bot, left, right, type, value, values):
     out[..., top : top + image.shape[-3], left : left + image.shape[-2], :] = image
 
 
-@on_host(border_grad)
-def _(np, head, out, *, top, bot, left, right, type):
+@on_host(border_grad, real=False)
+def _(np, inputs, outputs, *, top, bot, left, right, type):
+    (head,), (out,) = inputs, outputs
     rows, columns = slice(top, top + out.shape[-3]), slice(left, left + out.shape[-2])
     if not _kind(type):
         out[...] = head[..., rows, columns, :]

@@ -10,8 +10,7 @@ from ..opdef import Of, Range, Shape, kernel
 from ..opdef.dims import rule_of
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import Count, compiled, float_types, size_of
-from .boxes import on_host
+from ._shared import Count, compiled, float_types, on_host, size_of
 
 Scale = Annotated[float, Range(0, 1)]
 _Size = Annotated[int, Range(0)]

@@ -10,8 +10,7 @@ from typing import Literal
 from ..opdef import Shape, composite, kernel
 from ..opdef.dims import rule_of
 from ..support.errors import OpValueError
-from ._shared import compiled, device_of, float_types, size_of
-from .boxes import on_host
+from ._shared import compiled, device_of, float_types, on_host, size_of
 
 _DATA, _GRID = ("batch", "channels", "height", "width"), ("batch", 2, "down", "across")
 _FOUND = ("batch", "channels", "down", "across")
