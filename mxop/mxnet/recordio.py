@@ -127,6 +127,25 @@ class MXRecordIO:
             parts.append(data)
         return _MAGIC.join(parts)
 
+    def _read_at(self, place: int) -> bytes | None:
+        """Return the record that begins at a byte of the file."""
+        self._file.seek(place)
+        return self.read()
+
+    def _places(self) -> list[int]:
+        """Return at which bytes records begin."""
+        found, at, size = [], 0, self._size()
+        while at < size:
+            self._file.seek(at)
+            head = self._file.read(8)
+            if len(head) < 8 or head[:4] != _MAGIC:
+                raise OpValueError(f"{type(self).__name__}: {self.uri!r} has no record at byte {at}; is it whole?")
+            which, length = divmod(struct.unpack("<I", head[4:])[0], 1 << 29)
+            if which in (_WHOLE, _FIRST):
+                found.append(at)
+            at += 8 + length + -length % 4
+        return found
+
     def _part(self, first: bool) -> tuple[int, Any]:
         head = self._file.read(8)
         if not head and first:

@@ -135,8 +135,9 @@ def _pixels(picture: Any, flag: int) -> np.ndarray:
         return np.asarray(picture if mode == "RGB" else picture.convert("RGB"))
     if mode in ("1", "L", "LA"):
         return np.asarray(picture if mode == "L" else picture.convert("L"))[:, :, None]
-    red, green, blue = (np.asarray(channel, np.int32) for channel in picture.convert("RGB").split())
-    return (red * 4899 + green * 9617 + blue * 1868 + (1 << 13) >> 14).astype(np.uint8)[:, :, None]  # as OpenCV
+    pixels = np.asarray(picture.convert("RGB"), np.int32)  # OpenCV leaves a PNG to libpng, which cuts
+    weights, half, bits = ([9797, 19234, 3737], 0, 15) if picture.format == "PNG" else ([4899, 9617, 1868], 1 << 13, 14)
+    return (pixels @ np.array(weights, np.int32) + half >> bits).astype(np.uint8)[:, :, None]
 
 
 def _ordered(pixels: np.ndarray, to_rgb: bool) -> np.ndarray:

@@ -9,13 +9,15 @@ from .base import DataBatch, DataDesc, DataIter, ResizeIter
 from .files import CSVIter, LibSVMIter, MNISTIter
 from .prefetching import PrefetchingIter
 
-__all__ = ["CSVIter", "DataBatch", "DataDesc", "DataIter", "LibSVMIter", "MNISTIter", "NDArrayIter", "PrefetchingIter",
-           "ResizeIter"]  # fmt: skip
+__all__ = ["CSVIter", "DataBatch", "DataDesc", "DataIter", "ImageRecordIter", "LibSVMIter", "MNISTIter", "NDArrayIter",
+           "PrefetchingIter", "ResizeIter"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     if name == "io":  # MXNet's other path to the same names
         return import_module(f"{__name__}.io")
+    if name == "ImageRecordIter":  # it builds on mx.image, which builds on this
+        return import_module("..image.records", __name__).ImageRecordIter
     raise attribute(__name__, name, lambda: __all__)
 
 
