@@ -12,11 +12,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from .. import records
+from ..formula import walk
 from ..opdef import Operator, info, plugins, registry
-from ..opdef.docs import documentation, signature
+from ..opdef.docs import documentation, formulas_of, signature
 from .operators import called, families, package_named, summary
 
 _NOTE = "<!-- Written from the operators' definitions; change those. -->"
+_MOST_NODES = 40  # of a formula that is shown: as text, what is used twice stands there twice
 _TYPES = {"f": "floating point", "n": "float32 and narrower", "l": "float32, float64", "i": "integers", "b": "bool"}
 
 
@@ -89,7 +91,7 @@ def _page(op: Operator, group: str, related: list[Operator], formulas: Mapping[s
     lines = ["---", "orphan: true", "---", _NOTE, "", f"# {name}", "",
              f"[Operators](index.md) / [{group}](index.md#{_anchor(group)})", "", *_markdown(about).splitlines(), "",
              "```python", *_call(f"mx.nd.{name}", signature(op)), "```"]  # fmt: skip
-    shown = formulas.get(name) or _formula(op, found)
+    shown = formulas.get(name) or _formula(op)
     lines += ["", "```formula", *shown, "```"] if shown else []
     for title, body in zip(sections[::2], sections[1::2], strict=True):
         if body.strip() not in ("NDArray", "NDArray, or list of NDArray"):
@@ -114,12 +116,14 @@ def _call(name: str, call: inspect.Signature) -> list[str]:
     return [f"{name}(", *(line.replace("\0", " ") for line in wrapped), ")"]
 
 
-def _formula(op: Operator, found: dict) -> list[str]:
+def _formula(op: Operator) -> list[str]:
     """Return the formula of an elementwise operator, in terms of its arguments, where it can be read."""
-    formula = found["FCompute"].get("formula", ())
+    root = formulas_of(op)[0] if op.kind == "elementwise" else None
+    if root is None or len(list(walk([root]))) > _MOST_NODES:
+        return []
     names = dict(enumerate(op.arguments * 2 if op.variadic else op.arguments))
-    shown = [re.sub(r"\bx(\d+)\b", lambda m: names.get(int(m[1]), m[0]), text) for text in formula[:1]]
-    return [f"y = {text}" for text in shown if len(text) < 160]
+    text = re.sub(r"\bx(\d+)\b", lambda m: names.get(int(m[1]), m[0]), repr(root))
+    return [f"y = {text}"] if len(text) < 160 else []
 
 
 def _facts(op: Operator, found: dict) -> dict[str, str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
+from ..formula import Expr, input_, readable
 from . import registry
 from .elementwise import BackwardOperator
 from .operator import Operator
@@ -153,14 +155,20 @@ def _type_rule(op: Operator) -> str:
 
 def _forward(op: Operator) -> Any:
     if op.kind == "elementwise":
-        roots = op.formula(*_example_call(op)).roots  # type: ignore[attr-defined]
-        return {"formula": [repr(r) for r in roots], "devices": ["cpu", "gpu"]}
+        attrs, n = _example_call(op)
+        names = {input_(k): name for k, name in enumerate(op.input_names(attrs, n))}
+        return {"formula": readable(formulas_of(op), names, op.output_names(attrs, n)), "devices": ["cpu", "gpu"]}
     if op.kind == "kernel":
         if op.make_view is not None:  # type: ignore[attr-defined]
             return {"view": True, "devices": ["cpu", "gpu"]}
         devices = [d for d, run in (("cpu", op.ways), ("gpu", op.run_gpu)) if run]  # type: ignore[attr-defined]
         return {"devices": devices}
     return {"devices": ["cpu", "gpu"]}
+
+
+def formulas_of(op: Operator) -> Sequence[Expr]:
+    """Return the formulas of an elementwise operator, of an example call."""
+    return op.formula(*_example_call(op)).roots  # type: ignore[attr-defined]
 
 
 def _example(p: Any) -> Any:
@@ -223,7 +231,8 @@ def describe(name: str) -> str:
         value = found[key]
         if isinstance(value, dict):
             lines.append(f"{key}:")
-            lines += [f"    {k}: {v}" for k, v in value.items()] or ["    none"]
+            shown = {k: "\n             ".join(v) if k == "formula" else v for k, v in value.items()}
+            lines += [f"    {k}: {v}" for k, v in shown.items()] or ["    none"]
         else:
             lines.append(f"{key}: {value}")
     return "\n".join(lines)
