@@ -20,7 +20,6 @@ from ..support.errors import (
     MXNetError,
     OpTypeError,
     OpValueError,
-    shorten,
     translated,
 )
 from . import creation, indexing
@@ -93,25 +92,19 @@ def array_ufunc(self: NDArray, ufunc: Any, method: str, *inputs: Any, **kwargs: 
     on the arrays' memory; in ``autograd.record()`` these refuse arrays with a history, for the gradient would be lost.
     Results of a type that NDArrays do not have stay NumPy arrays. ``out=`` may be an NDArray or a NumPy array.
     """
-    try:
-        out = kwargs.pop("out", ())
-        if method == "__call__" and not kwargs and all(isinstance(o, Dense) for o in out):
-            found = _as_operator(self, ufunc, inputs)
-            if found is not NotImplemented:
-                if not out:
-                    return found
-                if isinstance(found, tuple):
-                    return _by_numpy(ufunc, method, inputs, out, kwargs)
-                if out[0].shape != found.shape:
-                    raise OpValueError(
-                        f"numpy.{ufunc.__name__}: out has shape {out[0].shape}, the result has shape {found.shape}"
-                    )
-                out[0][...] = found
-                return out[0]
-        return _by_numpy(ufunc, method, inputs, out, kwargs)
-    except MXNetError as problem:
-        shorten(problem)
-        raise
+    out = kwargs.pop("out", ())
+    if method == "__call__" and not kwargs and all(isinstance(o, Dense) for o in out):
+        found = _as_operator(self, ufunc, inputs)
+        if found is not NotImplemented:
+            if not out:
+                return found
+            if isinstance(found, tuple):
+                return _by_numpy(ufunc, method, inputs, out, kwargs)
+            if out[0].shape != found.shape:
+                raise OpValueError(f"numpy.{ufunc.__name__}: out has shape {out[0].shape}, the result has shape {found.shape}")
+            out[0][...] = found
+            return out[0]
+    return _by_numpy(ufunc, method, inputs, out, kwargs)
 
 
 def _as_operator(x: NDArray, ufunc: Any, inputs: tuple) -> Any:

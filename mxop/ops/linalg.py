@@ -248,9 +248,6 @@ def _(ins, outs, *, rightside, **params):
     return [A, B], [out]
 
 
-trsm.shape(lambda A, B, **params: B)
-
-
 def _flat(x):
     """See a stack of matrices along one axis."""
     return x.reshape(-1, *x.shape[-2:]) if x.size else x.reshape(0, *x.shape[-2:])
@@ -391,18 +388,8 @@ def _(F, heads, inputs, outputs):
     return [scaled(F, product(F, product(F, B, heads[0], True, False), B, False, True), -1.0)]
 
 
-def _one_each(name, n):
-    """Return a shape rule: one number for each of a batch of square matrices, in each of `n` results."""
-
-    def shape(A):
-        found = _of_batch(square(name, A)[0])
-        return found if n == 1 else [found] * n
-
-    return shape
-
-
-def _numbers(op, n):
-    op.shape(_one_each(op.name, n))
+def _numbers(op):
+    """Let an operator return one number for each of a batch of square matrices, in each of its results."""
 
     @op.infer
     def _(ins, outs):
@@ -424,7 +411,7 @@ def det(A):
     """
 
 
-_numbers(det, 1)
+_numbers(det)
 
 
 @on_both(det)
@@ -497,7 +484,7 @@ def slogdet(A):
     """
 
 
-_numbers(slogdet, 2)
+_numbers(slogdet)
 
 
 @on_both(slogdet)

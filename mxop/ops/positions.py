@@ -156,9 +156,6 @@ def _(ins, outs):
     return [old, index, new], [out]
 
 
-index_copy.shape(lambda old, index, new: old)
-
-
 @index_copy.infer_types
 def _(ins, outs):
     names = ("old_tensor", "new_tensor", "output")
