@@ -1,4 +1,7 @@
-"""What kernels of several families share: inference in both directions, and array code that serves both devices."""
+"""What kernels of several families share: inference in both directions, and array code that serves both devices.
+
+The functions that need an operator alone, as :func:`equal_shapes`, return it: they may stand above its kind, as decorators.
+"""
 
 from functools import lru_cache
 from importlib import import_module
@@ -46,6 +49,7 @@ def equal_shapes(op):
     if op.kind == "kernel":
         op.shape(lambda shape, /, *others, **params: shape)
     both_ways(op, lambda shape, /, *others, **params: shape, lambda out, *ins, **params: out)
+    return op
 
 
 def shaped_like(grad, forward):
@@ -76,6 +80,8 @@ def typed_by_first(op, first=0, *, others=False):
         rest = [done[0] if others and t == dtypes.UNKNOWN else t for t in ins]
         return [*rest[:first], done[0], *rest[first + 1 :]], done[1:]
 
+    return op
+
 
 def names_of(op, n, params):
     """Return the names of the `n` inputs of a call, then those of its outputs."""
@@ -98,6 +104,8 @@ def float_types(op, *, allowed=dtypes.FLOATS, told="floating-point", **apart):
             raise OpTypeError(f"operator {op.name}: needs {told} data, got {dtypes.NAMES[found]}")
         done = [found if name in one else _default(t, apart[name], found) for name, t in types.items()]
         return done[: len(ins)], done[len(ins) :]
+
+    return op
 
 
 def _default(given, wanted, data):
@@ -184,3 +192,4 @@ def product_of(dims):
 def zero_gradient(op):
     """State that the gradient is zero everywhere."""
     op.gradient(no_gradient)
+    return op

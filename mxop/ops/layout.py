@@ -163,6 +163,7 @@ def extractdiag(F, A, *, offset: int = 0):
 forward_and_back(extractdiag, _extractdiag_shape, lambda out, *, offset: _makediag_shape(out, offset=offset))
 
 
+@typed_by_first
 @composite
 def diag(F, data, *, k: int = 0, axis1: int = 0, axis2: int = 1):
     """Matrix with the data as diagonal, or diagonals of the data.
@@ -185,9 +186,6 @@ def diag(F, data, *, k: int = 0, axis1: int = 0, axis2: int = 1):
     if data.ndim == 1:
         return F._linalg_makediag(data, offset=k)
     return F._diagonal(data, k=k, axis1=axis1, axis2=axis2)
-
-
-typed_by_first(diag)
 
 
 @diag.infer

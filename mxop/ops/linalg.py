@@ -33,6 +33,8 @@ def squares(op):
             square(op.name, ins[0])
         return ins, outs
 
+    return op
+
 
 def _of_batch(batch):
     """Return the shape of one number for each matrix."""
@@ -290,6 +292,7 @@ def _(F, heads, inputs, outputs, *, transpose, rightside, lower, alpha):
 
 
 # ---- Cholesky -------------------------------------------------------------------------------------------------------
+@squares
 @kernel(name="_linalg_potrf", aliases=("linalg_potrf",))
 def potrf(A, *, lower: bool = True):
     """Cholesky factors: lower triangular `L` with ``L @ L.T = A``, or upper triangular `U` with ``U.T @ U = A``.
@@ -304,9 +307,6 @@ def potrf(A, *, lower: bool = True):
     >>> mx.nd.linalg.potrf(mx.nd.array([[4, 2], [2, 5]])).asnumpy().tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-
-
-squares(potrf)
 
 
 def symmetric(A):
@@ -365,6 +365,7 @@ def _(ins, outs):
 
 
 # ---- inverses and determinants --------------------------------------------------------------------------------------
+@squares
 @kernel(name="_linalg_inverse", aliases=("_npi_inv", "linalg_inverse"))
 def inverse(A):
     """Inverses of square matrices; a singular one is an error.
@@ -372,9 +373,6 @@ def inverse(A):
     >>> mx.nd.linalg.inverse(mx.nd.array([[2, 0], [0, 4]])).asnumpy().tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-
-
-squares(inverse)
 
 
 @on_both(inverse)
@@ -433,12 +431,10 @@ def _(F, heads, inputs, outputs):
     return [F.elemwise_mul(_for_each(F, heads[0], inputs[0]), F._cofactors(inputs[0]))]
 
 
+@squares
 @kernel(name="_cofactors")
 def cofactors(A):
     """Cofactors of the elements of square matrices: the gradient of the determinant."""
-
-
-squares(cofactors)
 
 
 @on_both(cofactors)

@@ -245,6 +245,7 @@ def _(F, heads, inputs, outputs, *, axis, how):
 
 
 # ---- bilinear -------------------------------------------------------------------------------------------------------
+@float_types
 @composite(
     name="_contrib_BilinearResize2D",
     active_inputs=lambda *, mode, **params: ("data", "like") if mode == "like" else ("data",),
@@ -300,6 +301,3 @@ def _(ins, outs, *, height, width, scale_height, scale_width, mode, align_corner
     out = infer.same_shape(name, ("output", "the output by data and parameters"), [outs[0], tuple(wanted)])[0]
     found[0] = (*out[:2], *found[0][2:])
     return found, [out]
-
-
-float_types(BilinearResize2D)

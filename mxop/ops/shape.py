@@ -535,6 +535,7 @@ def _(F, heads, inputs, outputs):
     return [heads[0], None]
 
 
+@zero_gradient
 @kernel(aliases=("_npx_shape_array",), shape_only=(0,))
 def shape_array(data):
     """Shape of the data, as int64.
@@ -544,6 +545,7 @@ def shape_array(data):
     """
 
 
+@zero_gradient
 @kernel(shape_only=(0,))
 def size_array(data):
     """Number of elements of the data, as int64.
@@ -569,7 +571,3 @@ def _(xp, inputs, outputs):
 @on_both(size_array)
 def _(xp, inputs, outputs):
     outputs[0][...] = inputs[0].size
-
-
-zero_gradient(shape_array)
-zero_gradient(size_array)

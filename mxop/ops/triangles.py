@@ -6,12 +6,10 @@ from ._shared import both_ways, equal_shapes, on_both, typed_by_first
 from .layout import square
 
 
+@equal_shapes
 @kernel(name="_triangle")
 def triangle(A, *, offset: int = 0, lower: bool = True):
     """Matrices in which zeros replace what lies above (or below) a diagonal."""
-
-
-equal_shapes(triangle)
 
 
 @on_both(triangle)

@@ -298,6 +298,7 @@ _slice_operator(centre, centre_grad, _middle, False)
 
 
 # ---- MXNet's layout -------------------------------------------------------------------------------------------------
+@float_types
 @composite
 def im2col(F, data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
     """Arrange the windows of images as columns.
@@ -331,6 +332,7 @@ def _(ins, outs, **where):
     return [(out[0], divided(out[1], places) if channels is None else channels, *sizes)], [out]
 
 
+@float_types
 @composite
 def col2im(F, data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
     """Sum columns into images, at the positions from which ``im2col`` takes them.
@@ -366,7 +368,3 @@ def _(ins, outs, *, output_size, **where):
     made = (data[0], divided(data[1], places), *output_size)
     out = infer.same_shape("col2im", ("output", "the output by data"), [outs[0], made])[0]
     return [(out[0], times(out[1], places), found)], [out]
-
-
-float_types(im2col)
-float_types(col2im)
