@@ -193,3 +193,23 @@ def zero_gradient(op):
     """State that the gradient is zero everywhere."""
     op.gradient(no_gradient)
     return op
+
+
+def adjoint(op, other):
+    """State that two operators, or one alone, linear in their first inputs, are the gradient of each other.
+
+    Where `other` has an input more, its last one, that is the first input of `op`, whose shape it takes.
+    """
+    for one, two in ((op, other), (other, op)):
+        one.gradient(_applied(two, len(two.arguments) - len(one.arguments)))
+
+
+def _applied(op, more):
+    """Return the rule of a gradient that `op` is, which has so many inputs more, and takes the parameters that it has."""
+
+    def rule(F, heads, inputs, outputs, **params):
+        rest = [*inputs[1:], inputs[0]] if more > 0 else inputs[1 : len(inputs) + more]
+        own = {name: value for name, value in params.items() if name in op.spec.names}
+        return [getattr(F, op.name)(heads[0], *rest, **own)] + [None] * (len(inputs) - 1)
+
+    return rule

@@ -11,7 +11,7 @@ from ..opdef import DType, Shape, composite, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpIndexError, OpValueError
 from ..support.shape_mode import numpy_shape
-from ._shared import IN_RANGE, Count, both_ways, compiled, element, size_of, typed_by_first
+from ._shared import IN_RANGE, Count, adjoint, both_ways, compiled, element, size_of, typed_by_first
 
 
 class Span(NamedTuple):
@@ -160,10 +160,6 @@ def _taking(op, grad, forward, span, mode=None, places=None):
     op.shape(forward)
     _moves(op, lambda inputs, out, params: how(inputs[0], *inputs, params), places is not None, mode)
 
-    @op.gradient
-    def _(F, heads, inputs, outputs, **params):
-        return [getattr(F, grad.name)(heads[0], inputs[1], inputs[0], **params), None]
-
     both_ways(grad, lambda head, index, like, **params: like)
 
     @grad.shape
@@ -177,10 +173,7 @@ def _taking(op, grad, forward, span, mode=None, places=None):
 
     _moves(grad, lambda inputs, out, params: how(inputs[0], out, inputs[1], params, "add"), places is not None, mode)
 
-    @grad.gradient
-    def _(F, heads, inputs, outputs, **params):
-        return [getattr(F, op.name)(heads[0], inputs[1], **params), None, None]
-
+    adjoint(op, grad)
     typed_by_first(op)
     typed_by_first(grad)
 

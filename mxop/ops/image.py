@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from ..opdef import Floats, Shape, composite, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpTypeError, OpValueError
-from ._shared import both_ways, compiled, device_of, equal_shapes, on_host, typed_by_first
+from ._shared import adjoint, both_ways, compiled, device_of, equal_shapes, on_host, typed_by_first
 
 
 # ---- for this file and for image_random.py ---------------------------------------------------------------------------------
@@ -440,11 +440,4 @@ def _(np, inputs, outputs, *, top, bot, left, right, type):
     out[...] = total
 
 
-@border.gradient
-def _(F, heads, inputs, outputs, *, value, values, **params):
-    return [F._cvcopyMakeBorder_grad(heads[0], **params)]
-
-
-@border_grad.gradient
-def _(F, heads, inputs, outputs, **params):
-    return [F._cvcopyMakeBorder(heads[0], **params)]
+adjoint(border, border_grad)

@@ -9,7 +9,7 @@ from ..opdef import Shape, contiguous_strides, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpValueError
 from ..support.shape_mode import numpy_shape
-from ._shared import both_ways, on_both, product_of, size_of, typed_by_first, zero_gradient
+from ._shared import adjoint, both_ways, on_both, product_of, size_of, typed_by_first, zero_gradient
 
 
 # ---- shapes that may hold unknown dimensions ------------------------------------------------------------------------
@@ -374,11 +374,7 @@ both_ways(
     lambda data, **dims: None if data is None else _swapped(data, **dims),
     lambda out, data, **dims: _swapped(out, **dims),
 )
-
-
-@swapaxes.gradient
-def _(F, heads, inputs, outputs, *, dim1, dim2):
-    return [F.SwapAxis(heads[0], dim1=dim1, dim2=dim2)]
+adjoint(swapaxes, swapaxes)
 
 
 @kernel(aliases=("flip",))
@@ -398,11 +394,7 @@ def _(shape, strides, *, axis):
 
 
 both_ways(reverse, lambda data, *, axis: data, lambda out, data, *, axis: out)
-
-
-@reverse.gradient
-def _(F, heads, inputs, outputs, *, axis):
-    return [F.reverse(heads[0], axis=axis)]
+adjoint(reverse, reverse)
 
 
 # ---- broadcast ------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from ..opdef import infer, kernel
 from ..support.errors import OpValueError
-from ._shared import both_ways, equal_shapes, on_both, typed_by_first
+from ._shared import adjoint, both_ways, equal_shapes, on_both, typed_by_first
 from .layout import square
 
 
@@ -17,9 +17,7 @@ def _(xp, inputs, outputs, *, offset, lower):
     outputs[0][...] = (xp.tril if lower else xp.triu)(inputs[0], offset)
 
 
-@triangle.gradient
-def _(F, heads, inputs, outputs, **params):
-    return [F._triangle(heads[0], **params)]
+adjoint(triangle, triangle)
 
 
 def _is_lower(offset, lower):
@@ -104,8 +102,7 @@ def _(xp, inputs, outputs, *, offset, lower):
     outputs[0][..., rows, columns] = inputs[0]
 
 
-extracttrian.gradient(lambda F, heads, inputs, outputs, **params: [F._linalg_maketrian(heads[0], **params)])
-maketrian.gradient(lambda F, heads, inputs, outputs, **params: [F._linalg_extracttrian(heads[0], **params)])
+adjoint(extracttrian, maketrian)
 
 
 for _op in (triangle, extracttrian, maketrian):

@@ -10,7 +10,7 @@ from ..opdef import Of, Shape, composite, infer, kernel
 from ..opdef.parts import Part
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import both_ways, divided, float_types, product_of, size_of, times, typed_by_first
+from ._shared import adjoint, both_ways, divided, float_types, product_of, size_of, times, typed_by_first
 from .shape import inverse
 from .slicing import _slice_operator
 
@@ -196,16 +196,7 @@ both_ways(windows_sum, _sum_shape)
 windows_sum.shape(_sum_shape)
 for _op in (windows, windows_grad, windows_sum):
     typed_by_first(_op)
-
-
-@windows.gradient
-def _(F, heads, inputs, outputs, *, fill, **params):
-    return [F._windows_grad(heads[0], inputs[0], **params)]
-
-
-@windows_grad.gradient
-def _(F, heads, inputs, outputs, **params):
-    return [F._windows(heads[0], **params), None]
+adjoint(windows, windows_grad)
 
 
 @windows_sum.gradient
