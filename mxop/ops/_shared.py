@@ -23,12 +23,15 @@ def both_ways(op, forward, backward=None):
     Parameters
     ----------
     op : Kernel or Composite
-        A kernel still needs a shape or view rule for calls whose inputs are known.
+        A kernel that has neither a shape rule nor a view rule by now takes `forward` for its shape rule.
     forward : callable
         ``forward(*input_shapes, **params)`` returns the output's shape as far as it follows; dimensions may be None.
     backward : callable, optional
         ``backward(output_shape, *input_shapes, **params)`` returns the first input's shape as far as it follows.
     """
+
+    if op.kind == "kernel" and op._shape is None and op.make_view is None:
+        op.shape(forward)
 
     @op.infer
     def _(ins, outs, **params):
@@ -46,8 +49,6 @@ def both_ways(op, forward, backward=None):
 
 def equal_shapes(op):
     """Let the first input of a kernel or composite and its output have one shape, known in both directions."""
-    if op.kind == "kernel":
-        op.shape(lambda shape, /, *others, **params: shape)
     both_ways(op, lambda shape, /, *others, **params: shape, lambda out, *ins, **params: out)
     return op
 

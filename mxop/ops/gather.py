@@ -157,7 +157,6 @@ def _taking(op, grad, forward, span, mode=None, places=None):
         return source, index if places is None else places(index), seen, mode or params["mode"], put
 
     both_ways(op, lambda data, index, **params: None if None in (data, index) else forward(data, index, **params))
-    op.shape(forward)
     _moves(op, lambda inputs, out, params: how(inputs[0], *inputs, params), places is not None, mode)
 
     both_ways(grad, lambda head, index, like, **params: like)
@@ -358,7 +357,6 @@ def boolean_mask_as(data, index, like, *, axis: int = 0):
     """``boolean_mask``, whose result is known to have the shape of `like`: its own gradient of the second order."""
 
 
-boolean_mask_as.shape(lambda data, index, like, **params: like)
 both_ways(boolean_mask_as, lambda data, index, like, **params: like)
 typed_by_first(boolean_mask_as)
 _moves(boolean_mask_as, lambda inputs, out, params: (
@@ -568,7 +566,6 @@ def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.
     """
 
 
-one_hot.shape(lambda indices, *, depth, **params: (*indices, depth))
 one_hot.infer_types(lambda ins, outs, *, dtype, **params: (ins, [dtype]))
 one_hot.gradient(lambda F, heads, inputs, outputs, **params: [None])
 both_ways(one_hot, lambda indices, *, depth, **params: None if indices is None else (*indices, depth),

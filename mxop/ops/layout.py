@@ -115,7 +115,6 @@ def _extractdiag_shape(A, *, offset):
     return (*batch, None if n is None else n - abs(offset))
 
 
-makediag.shape(_makediag_shape)
 both_ways(makediag, lambda A, **params: None if A is None else _makediag_shape(A, **params),
           lambda out, A, *, offset: _extractdiag_shape(out, offset=offset))  # fmt: skip
 
@@ -218,7 +217,6 @@ def pad_constant(data, *, pad_width: Shape, constant_value: float = 0.0):
     """Surround the data by a number."""
 
 
-pad_constant.shape(lambda data, *, pad_width, **params: _padded(data, pad_width))
 both_ways(pad_constant, lambda data, *, pad_width, **params: None if data is None else _padded(data, pad_width),
           lambda out, data, *, pad_width, **params: _unpadded(out, pad_width))  # fmt: skip
 
@@ -275,8 +273,6 @@ def _unbordered(head, *, mode, pad_width):
     return None if head is None else _checked_border("_pad_border_grad", _unpadded(head, pad_width), mode, pad_width)
 
 
-pad_border.shape(_bordered)
-pad_border_grad.shape(_unbordered)
 both_ways(pad_border, _bordered, lambda out, data, *, pad_width, **params: _unpadded(out, pad_width))
 both_ways(pad_border_grad, _unbordered, lambda out, head, *, pad_width, **params: _padded(out, pad_width))
 adjoint(pad_border, pad_border_grad)

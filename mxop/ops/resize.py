@@ -185,7 +185,6 @@ def _means(n, size, how):
     return found
 
 
-resized.shape(_resized_shape)
 both_ways(resized, _resized_shape)
 both_ways(resized_grad, lambda head, like, **params: like)
 for _op in (resized, resized_grad):

@@ -547,10 +547,8 @@ def size_array(data):
     """
 
 
-shape_array.shape(lambda data: (len(data),))
 both_ways(shape_array, lambda data: (None if data is None else len(data),))
 shape_array.dtype(lambda data: dtypes.INT64)
-size_array.shape(lambda data: (1,))
 both_ways(size_array, lambda data: (1,))
 size_array.dtype(lambda data: dtypes.INT64)
 

@@ -84,7 +84,6 @@ def maketrian(A, *, offset: int = 0, lower: bool = True):
 
 for _op, _there, _back in ((extracttrian, _extracttrian_shape, _maketrian_shape),
                            (maketrian, _maketrian_shape, _extracttrian_shape)):  # fmt: skip
-    _op.shape(_there)
     both_ways(_op, lambda A, _rule=_there, **params: None if A is None else _rule(A, **params),
               lambda out, A, _rule=_back, **params: _rule(out, **params))  # fmt: skip
 

@@ -163,7 +163,6 @@ def _windows_shape(data, *, kernel, stride, dilate, pad, count, fill=0.0):
 
 
 both_ways(windows, _windows_shape)
-windows.shape(_windows_shape)
 both_ways(windows_grad, lambda head, like, **params: like)
 
 
@@ -193,7 +192,6 @@ def _sum_shape(data, *, kernel, stride, dilate, pad, size):
 
 
 both_ways(windows_sum, _sum_shape)
-windows_sum.shape(_sum_shape)
 for _op in (windows, windows_grad, windows_sum):
     typed_by_first(_op)
 adjoint(windows, windows_grad)
