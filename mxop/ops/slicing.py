@@ -169,6 +169,7 @@ typed_by_first(slice_like)
 
 
 # ---- assignment -----------------------------------------------------------------------------------------------------
+@equal_shapes
 @kernel(name="_slice_assign", aliases=("_crop_assign", "_npi_slice_assign"))
 def slice_assign(lhs, rhs, *, begin: Shape, end: Shape, step: Shape = ()):
     """Copy of `lhs` in which a slice, chosen as by ``slice``, holds `rhs`.
@@ -184,9 +185,6 @@ def _(lhs, rhs, **where):
     if rhs != part:
         raise OpValueError(f"operator _slice_assign: rhs has shape {rhs} but the slice has shape {part}")
     return lhs
-
-
-both_ways(slice_assign, lambda lhs, rhs, **where: lhs, lambda out, lhs, rhs, **where: out)
 
 
 @slice_assign.rearrange
