@@ -81,17 +81,14 @@ _NAMES = {"AttrScope": "mxop.attribute", "Executor": "mxop.graph.executor", "Sym
           **dict.fromkeys(("is_np_array", "is_np_shape", "np_shape", "set_np_shape", "use_np_shape"), "mxop.util")}  # fmt: skip
 
 
+@errors.ends_at_caller
 def __getattr__(name: str):
     if name in _LATER or name in _moved.FOLDERS:
         return _import_module(_LATER.get(name, f"mxop.{name}"))
     if name in _NAMES:
         return getattr(_import_module(_NAMES[name]), name)
     there = f"mx.nd.{name}" if callable(vars(ndarray).get(name)) else None
-    try:
-        raise _missing.attribute(__name__, name, __dir__, there)
-    except MXNetError as problem:
-        errors.shorten(problem)
-        raise
+    raise _missing.attribute(__name__, name, __dir__, there)
 
 
 def __dir__():

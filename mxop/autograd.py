@@ -16,7 +16,7 @@ from ._core.nans import detect_nan
 from .opdef import registry
 from .opdef.above import ask
 from .opdef.external import keeps_numbers
-from .support.errors import MXNetError, OpTypeError, OpValueError, ends_at_caller, items, run_users, shorten
+from .support.errors import MXNetError, OpTypeError, OpValueError, ends_at_caller, items, run_users
 from .support.missing import hooks
 
 Dense = core.Dense
@@ -102,6 +102,7 @@ def mark_variables(variables: NDArray | Sequence[NDArray], gradients: NDArray | 
             tape.mark_variable(x, g, req)
 
 
+@ends_at_caller
 def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[NDArray | None] | None = None,
              retain_graph: bool = False, train_mode: bool = True) -> None:  # fmt: skip
     """Compute the gradients of `heads` and store them in the variables that they were computed from.
@@ -115,14 +116,11 @@ def backward(heads: NDArray | Sequence[NDArray], head_grads: NDArray | Sequence[
         Keep what is needed for another backward.
     train_mode : bool, default True
     """
-    try:
-        heads, head_grads = _heads(heads, head_grads)
-        tape.run(heads, head_grads, None, retain_graph, False, train_mode)
-    except MXNetError as problem:
-        shorten(problem)
-        raise
+    heads, head_grads = _heads(heads, head_grads)
+    tape.run(heads, head_grads, None, retain_graph, False, train_mode)
 
 
+@ends_at_caller
 def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArray],
          head_grads: NDArray | Sequence[NDArray | None] | None = None, retain_graph: bool | None = None,
          create_graph: bool = False, train_mode: bool = True) -> list[NDArray]:  # fmt: skip
@@ -155,22 +153,18 @@ def grad(heads: NDArray | Sequence[NDArray], variables: NDArray | Sequence[NDArr
     >>> x.grad.asnumpy().tolist()
     [6.0, 12.0, 18.0]
     """
-    try:
-        if tape.arrays_of(heads) is None:
-            heads = _items(heads, "heads")
-            graph = getattr(heads[0], "__mxop_gradients__", None) if heads else None
-            if graph is not None:  # of a function that is being compiled
-                given = None if head_grads is None else _items(head_grads, "head gradients")
-                return graph(heads, _items(variables, "variables"), given, create_graph)
-        heads, head_grads = _heads(heads, head_grads)
-        variables = _listed(variables, "variables")
-        if not variables:
-            raise OpValueError("autograd.grad needs at least one variable")
-        retain = create_graph if retain_graph is None else retain_graph
-        return tape.run(heads, head_grads, variables, retain, create_graph, train_mode)
-    except MXNetError as problem:
-        shorten(problem)
-        raise
+    if tape.arrays_of(heads) is None:
+        heads = _items(heads, "heads")
+        graph = getattr(heads[0], "__mxop_gradients__", None) if heads else None
+        if graph is not None:  # of a function that is being compiled
+            given = None if head_grads is None else _items(head_grads, "head gradients")
+            return graph(heads, _items(variables, "variables"), given, create_graph)
+    heads, head_grads = _heads(heads, head_grads)
+    variables = _listed(variables, "variables")
+    if not variables:
+        raise OpValueError("autograd.grad needs at least one variable")
+    retain = create_graph if retain_graph is None else retain_graph
+    return tape.run(heads, head_grads, variables, retain, create_graph, train_mode)
 
 
 @ends_at_caller

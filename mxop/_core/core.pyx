@@ -35,6 +35,7 @@ from mxop._core.steps import Steps
 from mxop._core.row_kernels import prepare_row_kernel
 from mxop.support.errors import OpTypeError, OpValueError, shown, translated
 from mxop.opdef import registry
+from mxop.ops.binary import PYTHON_NAMES
 
 cdef extern from "Python.h":
     void PyType_Modified(PyTypeObject* cls)
@@ -68,34 +69,20 @@ cdef enum:
     OR = 14
     XOR = 15
 
-_TABLE = (
-    (ADD, "broadcast_add", "_plus_scalar", "_plus_scalar"),
-    (SUB, "broadcast_sub", "_minus_scalar", "_rminus_scalar"),
-    (MUL, "broadcast_mul", "_mul_scalar", "_mul_scalar"),
-    (DIV, "broadcast_div", "_div_scalar", "_rdiv_scalar"),
-    (MOD, "broadcast_mod", "_mod_scalar", "_rmod_scalar"),
-    (POW, "broadcast_power", "_power_scalar", "_rpower_scalar"),
-    (LT, "broadcast_lesser", "_lesser_scalar", "_greater_scalar"),
-    (LE, "broadcast_lesser_equal", "_lesser_equal_scalar", "_greater_equal_scalar"),
-    (GT, "broadcast_greater", "_greater_scalar", "_lesser_scalar"),
-    (GE, "broadcast_greater_equal", "_greater_equal_scalar", "_lesser_equal_scalar"),
-    (EQ, "broadcast_equal", "_equal_scalar", "_equal_scalar"),
-    (NE, "broadcast_not_equal", "_not_equal_scalar", "_not_equal_scalar"),
-    (FLOORDIV, "_broadcast_floor_divide", "_floor_divide_scalar", "_rfloor_divide_scalar"),
-    (AND, "broadcast_logical_and", "_logical_and_scalar", "_logical_and_scalar"),
-    (OR, "broadcast_logical_or", "_logical_or_scalar", "_logical_or_scalar"),
-    (XOR, "broadcast_logical_xor", "_logical_xor_scalar", "_logical_xor_scalar"),
-)
+#: The functions of ``mx.nd`` that operators are, in the order of their numbers; the table that they are in has no floor_divide.
+_NAMES = ("add", "subtract", "multiply", "divide", "modulo", "power", "lesser", "lesser_equal", "greater", "greater_equal", "equal",
+          "not_equal", "floor_divide", "logical_and", "logical_or", "logical_xor")
 
 
 def start(context_of, foreign):
     """Connect the class to the registry and to what lies above; called once at import."""
     global _context_of, _foreign
     _context_of, _foreign = context_of, foreign
-    for at, two, scalar, reflected in _TABLE:
-        _two[at] = function_of(registry.get(two))
-        _scalar[at] = function_of(registry.get(scalar))
-        _reflected[at] = function_of(registry.get(reflected))
+    floor_divide = ("_broadcast_floor_divide", "_floor_divide_scalar", "_rfloor_divide_scalar")
+    for at, name in enumerate(_NAMES):
+        choice = PYTHON_NAMES.get(name)
+        names = floor_divide if choice is None else (choice.arrays, choice.scalar, choice.rscalar)
+        _two[at], _scalar[at], _reflected[at] = [function_of(registry.get(n)) for n in names]
 
 
 cdef type _sparse = None

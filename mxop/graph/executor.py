@@ -11,7 +11,7 @@ from typing import Any
 
 from .._core import core, profile, tape
 from ..support import dtypes
-from ..support.errors import MXNetError, OpTypeError, OpValueError, all_end_at_caller, closest, shorten
+from ..support.errors import MXNetError, OpTypeError, OpValueError, all_end_at_caller, closest
 from ..support.handles import handle
 from ..support.memo import keep
 from .expand import give_state
@@ -218,30 +218,26 @@ class Executor:
         -------
         list of NDArray
         """
-        try:
-            for name in kwargs:
-                if name not in self.arg_dict:
-                    raise OpTypeError(f"Unknown argument {name}{closest(name, self.arg_dict)}")
-            assign([(self.arg_dict[name], value, f"Argument {name}") for name, value in kwargs.items()])
-            run = "train" if is_train else "infer"
-            if self._monitor is not None:
-                self._monitor.forward(is_train)
-            elif is_train and self._train is not None:
-                self._run(self._train.run, True)
-            elif self._wanted and self._inference_draws():
-                self._run(self._evaluation()[0].run, False)
-                run = "evaluation"
-            else:
-                self._run(self._inference(is_train)[0].run, is_train)
-            self._last_run = run
-            for i, (_, array) in self._sized.items():
-                self._outputs[i] = array._view(array.shape, array._strides)  # arrays that users hold keep their values
-            for array in (*self._outputs, *self.aux_arrays):
-                core.touch(array, WRITER)
-            return list(self._outputs)
-        except MXNetError as problem:
-            shorten(problem)
-            raise
+        for name in kwargs:
+            if name not in self.arg_dict:
+                raise OpTypeError(f"Unknown argument {name}{closest(name, self.arg_dict)}")
+        assign([(self.arg_dict[name], value, f"Argument {name}") for name, value in kwargs.items()])
+        run = "train" if is_train else "infer"
+        if self._monitor is not None:
+            self._monitor.forward(is_train)
+        elif is_train and self._train is not None:
+            self._run(self._train.run, True)
+        elif self._wanted and self._inference_draws():
+            self._run(self._evaluation()[0].run, False)
+            run = "evaluation"
+        else:
+            self._run(self._inference(is_train)[0].run, is_train)
+        self._last_run = run
+        for i, (_, array) in self._sized.items():
+            self._outputs[i] = array._view(array.shape, array._strides)  # arrays that users hold keep their values
+        for array in (*self._outputs, *self.aux_arrays):
+            core.touch(array, WRITER)
+        return list(self._outputs)
 
     def backward(self, out_grads: Any = None, is_train: bool = True) -> None:
         """Compute the gradients and write (or add) them to the gradient arrays.
@@ -256,19 +252,15 @@ class Executor:
             outputs are ignored.
         is_train : bool
         """
-        try:
-            if not self._wanted:
-                return
-            if not is_train and self._last_run != "train" and self._monitor is None:
-                self._backward_of_inference(out_grads)
-            else:
-                self._backward_of_training(out_grads, is_train)
-            for array in self.grad_arrays:
-                if array is not None:
-                    core.touch(array, WRITER)
-        except MXNetError as problem:
-            shorten(problem)
-            raise
+        if not self._wanted:
+            return
+        if not is_train and self._last_run != "train" and self._monitor is None:
+            self._backward_of_inference(out_grads)
+        else:
+            self._backward_of_training(out_grads, is_train)
+        for array in self.grad_arrays:
+            if array is not None:
+                core.touch(array, WRITER)
 
     def _backward_of_inference(self, out_grads: Any) -> None:
         forward, _, heads = self._evaluation()
@@ -507,4 +499,5 @@ def _fitted(array: Any, shape: tuple[int, ...], code: int) -> Any:
     return seen_as(array, shape) if size_of(shape) <= array.size and array._contiguous else None
 
 
-all_end_at_caller(Executor, ["copy_params_from", "explain", "get_optimized_symbol", "reshape", "set_monitor_callback"])
+all_end_at_caller(Executor, ["backward", "copy_params_from", "explain", "forward", "get_optimized_symbol", "reshape",
+                            "set_monitor_callback"])  # fmt: skip

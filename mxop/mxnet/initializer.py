@@ -185,24 +185,23 @@ def register(klass: type) -> type:
 
 
 # ---- fixed values ----------------------------------------------------------------------------------------------------
-@register
-@alias("zeros")
-class Zero(Initializer):
-    """Fill with 0."""
-
+class _WithoutParameters(Initializer):
     def __init__(self) -> None:
         super().__init__()
+
+
+@register
+@alias("zeros")
+class Zero(_WithoutParameters):
+    """Fill with 0."""
 
     _init_weight = _filler(0)
 
 
 @register
 @alias("ones")
-class One(Initializer):
+class One(_WithoutParameters):
     """Fill with 1."""
-
-    def __init__(self) -> None:
-        super().__init__()
 
     _init_weight = _filler(1)
 
@@ -224,11 +223,8 @@ class Constant(Initializer):
 
 
 @register
-class Bilinear(Initializer):
+class Bilinear(_WithoutParameters):
     """Fill kernels of a transposed convolution so that it interpolates linearly."""
-
-    def __init__(self) -> None:
-        super().__init__()
 
     def _init_weight(self, name: str, arr: NDArray) -> None:
         arr[:] = _bilinear(arr.shape)

@@ -13,16 +13,9 @@ import numpy as np
 
 from .._core import core, tape
 from ..context import Context
+from ..ops.binary import PYTHON_NAMES
 from ..support import dtypes
-from ..support.errors import (
-    GradientWarning,
-    MissingPackageError,
-    MXNetError,
-    OpTypeError,
-    OpValueError,
-    shorten,
-    translated,
-)
+from ..support.errors import GradientWarning, MissingPackageError, MXNetError, OpTypeError, OpValueError, translated
 from . import creation, indexing
 from .register import F
 
@@ -65,22 +58,12 @@ _ARITHMETIC = {
     "greater_equal": operator.ge, "equal": operator.eq, "not_equal": operator.ne, "bitwise_and": operator.and_,
     "bitwise_or": operator.or_, "bitwise_xor": operator.xor,
 }  # fmt: skip
-#: ufunc -> operator of two arrays, of an array and a number, of a number and an array
-_TWO = {
-    "maximum": ("broadcast_maximum", "_maximum_scalar", "_maximum_scalar"),
-    "minimum": ("broadcast_minimum", "_minimum_scalar", "_minimum_scalar"),
-    "hypot": ("broadcast_hypot", "_hypot_scalar", "_hypot_scalar"),
-    "logical_and": ("broadcast_logical_and", "_logical_and_scalar", "_logical_and_scalar"),
-    "logical_or": ("broadcast_logical_or", "_logical_or_scalar", "_logical_or_scalar"),
-    "logical_xor": ("broadcast_logical_xor", "_logical_xor_scalar", "_logical_xor_scalar"),
-}
-_ONE = {
-    "exp": "exp", "expm1": "expm1", "log": "log", "log2": "log2", "log10": "log10", "log1p": "log1p", "sqrt": "sqrt",
-    "cbrt": "cbrt", "reciprocal": "reciprocal", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "arcsin",
-    "arccos": "arccos", "arctan": "arctan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "arcsinh",
-    "arccosh": "arccosh", "arctanh": "arctanh", "degrees": "degrees", "rad2deg": "degrees", "radians": "radians",
-    "deg2rad": "radians", "rint": "_round_half_even", "floor": "floor", "ceil": "ceil", "trunc": "trunc",
-}  # fmt: skip
+#: Ufuncs of two operands that are functions of ``mx.nd`` under the same name.
+_TWO = ("maximum", "minimum", "hypot", "logical_and", "logical_or", "logical_xor")
+_ONE = {name: name for name in (
+    "exp", "expm1", "log", "log2", "log10", "log1p", "sqrt", "cbrt", "reciprocal", "sin", "cos", "tan", "arcsin", "arccos",
+    "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "degrees", "radians", "floor", "ceil", "trunc",
+)} | {"rad2deg": "degrees", "deg2rad": "radians", "rint": "_round_half_even"}  # fmt: skip
 #: These give integers for integers in NumPy too.
 _ONE_ANY = {"absolute": "abs", "fabs": "abs", "negative": "negative", "sign": "sign", "square": "square"}
 
@@ -93,25 +76,19 @@ def array_ufunc(self: NDArray, ufunc: Any, method: str, *inputs: Any, **kwargs: 
     on the arrays' memory; in ``autograd.record()`` these refuse arrays with a history, for the gradient would be lost.
     Results of a type that NDArrays do not have stay NumPy arrays. ``out=`` may be an NDArray or a NumPy array.
     """
-    try:
-        out = kwargs.pop("out", ())
-        if method == "__call__" and not kwargs and all(isinstance(o, Dense) for o in out):
-            found = _as_operator(self, ufunc, inputs)
-            if found is not NotImplemented:
-                if not out:
-                    return found
-                if isinstance(found, tuple):
-                    return _by_numpy(ufunc, method, inputs, out, kwargs)
-                if out[0].shape != found.shape:
-                    raise OpValueError(
-                        f"numpy.{ufunc.__name__}: out has shape {out[0].shape}, the result has shape {found.shape}"
-                    )
-                out[0][...] = found
-                return out[0]
-        return _by_numpy(ufunc, method, inputs, out, kwargs)
-    except MXNetError as problem:
-        shorten(problem)
-        raise
+    out = kwargs.pop("out", ())
+    if method == "__call__" and not kwargs and all(isinstance(o, Dense) for o in out):
+        found = _as_operator(self, ufunc, inputs)
+        if found is not NotImplemented:
+            if not out:
+                return found
+            if isinstance(found, tuple):
+                return _by_numpy(ufunc, method, inputs, out, kwargs)
+            if out[0].shape != found.shape:
+                raise OpValueError(f"numpy.{ufunc.__name__}: out has shape {out[0].shape}, the result has shape {found.shape}")
+            out[0][...] = found
+            return out[0]
+    return _by_numpy(ufunc, method, inputs, out, kwargs)
 
 
 def _as_operator(x: NDArray, ufunc: Any, inputs: tuple) -> Any:
@@ -133,10 +110,11 @@ def _as_operator(x: NDArray, ufunc: Any, inputs: tuple) -> Any:
     left, right = operands
     if name in _ARITHMETIC:
         return _ARITHMETIC[name](left, right)
-    both, array_scalar, scalar_array = _TWO[name]
+    choice = PYTHON_NAMES[name]
     if isinstance(left, Dense):
-        return getattr(F, both)(left, right) if isinstance(right, Dense) else getattr(F, array_scalar)(left, scalar=right)
-    return getattr(F, scalar_array)(right, scalar=left)
+        dense = isinstance(right, Dense)
+        return getattr(F, choice.arrays)(left, right) if dense else getattr(F, choice.scalar)(left, scalar=right)
+    return getattr(F, choice.rscalar)(right, scalar=left)
 
 
 def _by_numpy(ufunc: Any, method: str, inputs: tuple, out: tuple, kwargs: dict) -> Any:

@@ -254,24 +254,6 @@ def squeeze(self: NDArray, axis: Any = None, inplace: bool = False) -> NDArray:
         raise
 
 
-def broadcast_to(self: NDArray, shape: Any) -> NDArray:
-    """Repeat the elements along dimensions of size 1, up to a shape; 0 in it keeps a dimension."""
-    try:
-        return F.broadcast_to(self, shape=shape)
-    except MXNetError as problem:
-        shorten(problem)
-        raise
-
-
-def broadcast_like(self: NDArray, other: NDArray, **kwargs: Any) -> NDArray:
-    """Repeat the elements along dimensions of size 1, up to the shape of another array."""
-    try:
-        return F.broadcast_like(self, other, **kwargs)
-    except MXNetError as problem:
-        shorten(problem)
-        raise
-
-
 def split_v2(self: NDArray, indices_or_sections: Any, axis: int = 0, squeeze_axis: bool = False) -> list[NDArray]:
     """Split into equal sections, or before the given indices."""
     return creation.split_v2(self, indices_or_sections, axis, squeeze_axis)
@@ -347,7 +329,7 @@ def _writable(self: NDArray) -> bool:
 
 TABLE: dict[str, Any] = {
     "as_in_context": as_in_context, "as_in_ctx": as_in_context, "as_nd_ndarray": as_nd_ndarray, "astype": astype,
-    "broadcast_like": broadcast_like, "broadcast_to": broadcast_to, "copy": copy, "copyto": copyto,
+    "copy": copy, "copyto": copyto,
     "ctx": property(_alias_context, doc="Device that the array lies on; see ``context``."),
     "device": property(_alias_context, doc="Device that the array lies on; see ``context``."),
     "expand_dims": expand_dims, "flatten": flatten, "handle": handle,

@@ -125,6 +125,7 @@ def composite(function: Callable[Concatenate[Any, Any, Any, P], Any], /, **optio
 def composite(function: Callable[Concatenate[Any, Any, P], Any], /, **options: Any) -> Composite[P]: ...
 @overload
 def composite(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Composite[...]]: ...
+@with_common_options
 @ends_at_caller
 def composite(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
     """Make an operator of a function that calls other operators.
@@ -158,6 +159,3 @@ def composite(function: Callable | None = None, /, *, override: bool = False, **
         return defined(Composite, function, override=override, options=options)
 
     return make if function is None else make(function)
-
-
-with_common_options(composite)

@@ -521,6 +521,7 @@ def elementwise(function: Callable[Concatenate[Any, Any, P], Any], /, **options:
 def elementwise(function: Callable[Concatenate[Any, P], Any], /, **options: Any) -> Elementwise[P]: ...
 @overload
 def elementwise(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Elementwise[...]]: ...
+@with_common_options
 @ends_at_caller
 def elementwise(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
     """Make an operator of a function of scalars.
@@ -569,6 +570,3 @@ def elementwise(function: Callable | None = None, /, *, override: bool = False, 
         return defined(Elementwise, function, override=override, options=options)
 
     return make if function is None else make(function)
-
-
-with_common_options(elementwise)

@@ -12,7 +12,8 @@ from .operator import Operator
 #: MXNet's methods, and some that NumPy users expect.
 NAMES = (
     "abs", "all", "any", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctanh", "argmax", "argmax_channel", "argmin",
-    "argsort", "broadcast_axes", "broadcast_axis", "cbrt", "ceil", "clip", "cos", "cosh", "degrees",
+    "argsort", "broadcast_axes", "broadcast_axis", "broadcast_like",
+    "broadcast_to", "cbrt", "ceil", "clip", "cos", "cosh", "degrees",
     "depth_to_space", "diag", "dot", "erf", "exp", "expm1", "fix", "flip", "floor", "gamma", "gammaln", "log",
     "log10", "log1p", "log2", "log_sigmoid", "log_softmax", "logical_not", "max", "mean", "min", "nanprod",
     "nansum", "norm", "one_hot", "ones_like", "pad", "pick", "prod", "radians", "rcbrt", "reciprocal", "relu",

@@ -353,6 +353,7 @@ def kernel(function: Callable[Concatenate[Any, Any, P], Any], /, **options: Any)
 def kernel(function: Callable[Concatenate[Any, P], Any], /, **options: Any) -> Kernel[P]: ...
 @overload
 def kernel(*, override: bool = ..., **options: Any) -> Callable[[Callable[..., Any]], Kernel[...]]: ...
+@with_common_options
 @ends_at_caller
 def kernel(function: Callable | None = None, /, *, override: bool = False, **options: Any) -> Any:
     """Make an operator from decorated functions.
@@ -380,7 +381,7 @@ def kernel(function: Callable | None = None, /, *, override: bool = False, **opt
     strided : bool, default False
         Whether ``cpu`` and ``gpu`` functions accept inputs of any strides; others get contiguous copies.
     aux : tuple of str
-        Inputs that the function itself writes; prefer `writes`. Inputs that the function writes by itself; `writes` is better.
+        Inputs that the function itself writes; prefer `writes`.
     {common}
 
     Examples
@@ -404,6 +405,3 @@ def kernel(function: Callable | None = None, /, *, override: bool = False, **opt
         return defined(Kernel, function, override=override, options=options)
 
     return make if function is None else make(function)
-
-
-with_common_options(kernel)

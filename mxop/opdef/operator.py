@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from ..support import dtypes
-from ..support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, shorten, shown, translated
+from ..support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, ends_at_caller, shown, translated
 from ..support.limits import check_outputs
 from ..support.memo import keep
 from . import infer, registry
@@ -283,13 +283,10 @@ class Operator(Generic[P]):
     def __call__(self, first: T, /, *args: Any, name: str | None, **kwargs: Any) -> T: ...
     @overload
     def __call__(self, **kwargs: Any) -> Any: ...
+    @ends_at_caller
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the operator to arrays, as its function in ``mx.nd`` does, or to symbols, as that in ``mx.sym``."""
-        try:
-            return self._applied(args, kwargs)
-        except MXNetError as problem:
-            shorten(problem)
-            raise
+        return self._applied(args, kwargs)
 
     def _applied(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         return ask("call_operator")(self, args, kwargs)

@@ -177,6 +177,7 @@ def _element(data: Any, **params: Any) -> Any:
     return data
 
 
+@with_common_options
 @ends_at_caller
 def reduction(
     combine: str | Callable[..., str] | tuple, *, override: bool = False, **options: Any
@@ -245,6 +246,3 @@ def reduction(
 
     Reduction.check_combine(combines)
     return make
-
-
-with_common_options(reduction)

@@ -9,7 +9,7 @@ from keyword import iskeyword
 from typing import Any, Generic
 
 from ..support import dtypes
-from ..support.errors import OpLookupError, OpTypeError, closest, shown
+from ..support.errors import Call, OpLookupError, OpTypeError, closest, shown
 from .places import callers_line, place
 
 _COMMON_OPTIONS = """\
@@ -50,11 +50,12 @@ _OURS = ("extra_params", "is_backward", "module", "param_order", "stem", "by_key
          "at_once")  # fmt: skip
 
 
-def with_common_options(decorator: Any) -> None:
-    """Insert the options of all kinds into the documentation of a decorator, in place of ``{common}``."""
+def with_common_options(decorator: Call) -> Call:
+    """Decorate the decorator of a kind: the options of all kinds take the place of ``{common}`` in its documentation."""
     if decorator.__doc__:  # python -OO removes it
         entries = [e for e in re.split(r"\n(?=\S)", _COMMON_OPTIONS) if not e.startswith(NOT_OF.get(decorator.__name__, "-"))]
         decorator.__doc__ = cleandoc(decorator.__doc__).replace("{common}", "\n".join(entries))
+    return decorator
 
 
 def check_options(cls: type, function: Any, options: Mapping[str, Any]) -> None:

@@ -1,4 +1,7 @@
-"""What kernels of several families share: inference in both directions, and array code that serves both devices."""
+"""What kernels of several families share: inference in both directions, and array code that serves both devices.
+
+The functions that need an operator alone, as :func:`equal_shapes`, return it: they may stand above its kind, as decorators.
+"""
 
 from functools import lru_cache
 from importlib import import_module
@@ -20,12 +23,15 @@ def both_ways(op, forward, backward=None):
     Parameters
     ----------
     op : Kernel or Composite
-        A kernel still needs a shape or view rule for calls whose inputs are known.
+        A kernel that has neither a shape rule nor a view rule by now takes `forward` for its shape rule.
     forward : callable
         ``forward(*input_shapes, **params)`` returns the output's shape as far as it follows; dimensions may be None.
     backward : callable, optional
         ``backward(output_shape, *input_shapes, **params)`` returns the first input's shape as far as it follows.
     """
+
+    if op.kind == "kernel" and op._shape is None and op.make_view is None:
+        op.shape(forward)
 
     @op.infer
     def _(ins, outs, **params):
@@ -43,9 +49,8 @@ def both_ways(op, forward, backward=None):
 
 def equal_shapes(op):
     """Let the first input of a kernel or composite and its output have one shape, known in both directions."""
-    if op.kind == "kernel":
-        op.shape(lambda shape, /, *others, **params: shape)
     both_ways(op, lambda shape, /, *others, **params: shape, lambda out, *ins, **params: out)
+    return op
 
 
 def shaped_like(grad, forward):
@@ -76,6 +81,8 @@ def typed_by_first(op, first=0, *, others=False):
         rest = [done[0] if others and t == dtypes.UNKNOWN else t for t in ins]
         return [*rest[:first], done[0], *rest[first + 1 :]], done[1:]
 
+    return op
+
 
 def names_of(op, n, params):
     """Return the names of the `n` inputs of a call, then those of its outputs."""
@@ -98,6 +105,8 @@ def float_types(op, *, allowed=dtypes.FLOATS, told="floating-point", **apart):
             raise OpTypeError(f"operator {op.name}: needs {told} data, got {dtypes.NAMES[found]}")
         done = [found if name in one else _default(t, apart[name], found) for name, t in types.items()]
         return done[: len(ins)], done[len(ins) :]
+
+    return op
 
 
 def _default(given, wanted, data):
@@ -184,3 +193,24 @@ def product_of(dims):
 def zero_gradient(op):
     """State that the gradient is zero everywhere."""
     op.gradient(no_gradient)
+    return op
+
+
+def adjoint(op, other):
+    """State that two operators, or one alone, linear in their first inputs, are the gradient of each other.
+
+    Where `other` has an input more, its last one, that is the first input of `op`, whose shape it takes.
+    """
+    for one, two in ((op, other), (other, op)):
+        one.gradient(_applied(two, len(two.arguments) - len(one.arguments)))
+
+
+def _applied(op, more):
+    """Return the rule of a gradient that `op` is, which has so many inputs more, and takes the parameters that it has."""
+
+    def rule(F, heads, inputs, outputs, **params):
+        rest = [*inputs[1:], inputs[0]] if more > 0 else inputs[1 : len(inputs) + more]
+        own = {name: value for name, value in params.items() if name in op.spec.names}
+        return [getattr(F, op.name)(heads[0], *rest, **own)] + [None] * (len(inputs) - 1)
+
+    return rule

@@ -29,6 +29,8 @@ def _by_table(op, table):
 
 
 # ---- anchors ---------------------------------------------------------------------------------------------------------------
+@zero_gradient
+@float_types
 @kernel(name="_contrib_MultiBoxPrior", aliases=("_npx_multibox_prior",), shape_only=(0,))
 def MultiBoxPrior(data, *, sizes: Floats = (1.0,), ratios: Floats = (1.0,), clip: bool = False,
                   steps: Floats = (-1.0, -1.0), offsets: Floats = (0.5, 0.5)):  # fmt: skip
@@ -72,10 +74,6 @@ def _(data, *, sizes, ratios, steps, offsets, **params):
     if len(data) != 4:
         raise OpValueError(f"operator _contrib_MultiBoxPrior: data has shape {data}; expected (batch, channels, height, width)")
     return (1, data[2] * data[3] * (len(sizes) + len(ratios) - 1), 4)
-
-
-float_types(MultiBoxPrior)
-zero_gradient(MultiBoxPrior)
 
 
 @MultiBoxPrior.both

@@ -61,6 +61,8 @@ def _numbers(F, boxes):
     return [F.slice_axis(boxes, axis=-1, begin=k, end=k + 1) for k in range(4)]
 
 
+@zero_gradient
+@float_types
 @composite(name="_contrib_box_iou")
 def box_iou(F, lhs, rhs, *, format: Format = "corner"):
     """Intersection over union of each box in `lhs` with each in `rhs`; 0 where they do not intersect.
@@ -92,10 +94,6 @@ def box_iou(F, lhs, rhs, *, format: Format = "corner"):
         rhs = F.expand_dims(rhs, axis=0)
     one, other = (lhs, rhs) if format == "corner" else (rhs, lhs)  # the order of comparisons with NaN in MXNet
     return F.squeeze(F._box_overlap(*_numbers(F, one), *_numbers(F, other), center=format == "center"), axis=-1)
-
-
-float_types(box_iou)
-zero_gradient(box_iou)
 
 
 # ---- suppression -----------------------------------------------------------------------------------------------------------
@@ -226,6 +224,8 @@ def _(F, heads, inputs, outputs, *, topk, coord_start, in_format, out_format, **
 
 
 # ---- matching --------------------------------------------------------------------------------------------------------------
+@zero_gradient
+@float_types
 @kernel(name="_contrib_bipartite_matching", num_outputs=2)
 def bipartite_matching(data, *, is_ascend: bool = False, threshold: float, topk: int = -1):
     """Match each row with at most one column, the pairs of the best scores first.
@@ -262,10 +262,6 @@ def _(data, **params):
     return [data[:-1], (*data[:-2], data[-1])]
 
 
-float_types(bipartite_matching)
-zero_gradient(bipartite_matching)
-
-
 @on_host(bipartite_matching)
 def _(np, inputs, outputs, *, is_ascend, threshold, topk):
     if inputs[0].size == 0:
@@ -293,6 +289,8 @@ def box_offset(sample, low, high, wanted_low, wanted_high, mean, std, mean2, std
             F.where(sample > 0.5, (F.log(wanted / length) - mean2) / std2, 0))  # fmt: skip
 
 
+@zero_gradient
+@float_types
 @composite(name="_contrib_box_encode", num_outputs=2)
 def box_encode(F, samples, matches, anchors, refs, means, stds):
     """Offsets of the boxes that anchors match: of the middles in sizes of the anchors, and logarithms of the ratios of sizes.
@@ -340,10 +338,6 @@ def _(**params):
     return {**of, **dict.fromkeys(box_encode.output_names(None), ("batch", "n", 4))}
 
 
-float_types(box_encode)
-zero_gradient(box_encode)
-
-
 @elementwise(name="_box_placed", broadcast=True, rule=lambda *args, **params: (None,) * 4)
 def box_placed(offset, ratio, a, c, *, std: float, std2: float, clip: float, center: bool):
     """Ends of an interval that lies at an offset from an anchor; the inverse of ``_box_offset``."""
@@ -354,6 +348,8 @@ def box_placed(offset, ratio, a, c, *, std: float, std2: float, clip: float, cen
     return middle - half, middle + half
 
 
+@zero_gradient
+@float_types
 @composite(name="_contrib_box_decode")
 def box_decode(F, data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: float = 1.0, std3: float = 1.0,
                clip: float = -1.0, format: Format = "center"):  # fmt: skip
@@ -386,7 +382,3 @@ def box_decode(F, data, anchors, *, std0: float = 1.0, std1: float = 1.0, std2: 
 @box_decode.dims
 def _(**params):
     return {"data": ("batch", "n", 4), "anchors": (1, "n", 4), "output": ("batch", "n", 4)}
-
-
-float_types(box_decode)
-zero_gradient(box_decode)

@@ -109,7 +109,6 @@ def _weight_shape(data, head, *, kernel, stride, dilate, pad, num_group):
 
 
 for _op, _rule in ((convolved, _results_shape), (convolved_data, _data_shape), (convolved_weight, _weight_shape)):
-    _op.shape(_rule)
     both_ways(_op, _rule)
     float_types(_op)
 

@@ -107,6 +107,7 @@ def _displaced_distances(F, one, other, limit, step, stride):
 
 
 # ---- patches -----------------------------------------------------------------------------------------------------------------
+@float_types
 @composite
 def Correlation(
     F, data1, data2, *, kernel_size: Count = 1, max_displacement: _Size = 1, stride1: Count = 1, stride2: Count = 1,
@@ -168,6 +169,3 @@ def _(*, kernel_size, max_displacement, stride1, stride2, pad_size, is_multiply)
     size = (Of(name, there, lambda n: None) for name in ("height", "width"))
     found = ("batch", (2 * (max_displacement // stride2) + 1) ** 2, *size)
     return {"data1": _MAPS, "data2": _MAPS, "output": found}
-
-
-float_types(Correlation)

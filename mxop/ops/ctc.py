@@ -145,13 +145,11 @@ def CTCLoss(F, data, label, data_lengths=None, label_lengths=None, *, use_data_l
     return [F.Cast(F._loss_of(F._logsumexp(last + ends, axis=1)), dtype=data.dtype)] * 2
 
 
+@zero_gradient
+@equal_shapes
 @kernel(name="_ctc_start", shape_only=(0,))
 def start(skip):
     """Logarithms of the probabilities before the first step: all ways are at the first place."""
-
-
-equal_shapes(start)
-zero_gradient(start)
 
 
 @start.rearrange

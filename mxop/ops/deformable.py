@@ -274,6 +274,7 @@ def _(F, heads, inputs, outputs, **params):
             lambda: _along_moves(F, head, new, rois, moves, **params), None]  # fmt: skip
 
 
+@float_types
 @composite(
     name="_contrib_DeformablePSROIPooling",
     active_inputs=lambda *, no_trans, **params: ("data", "rois") + ("trans",) * (not no_trans),
@@ -348,6 +349,3 @@ def _(*, output_dim, group_size, pooled_size, part_size, **params):
         "trans": ("regions", Of("classes", twice, lambda n: divided(n, 2)), parts, parts),
         "output": ("regions", output_dim, pooled_size, pooled_size),
     }  # fmt: skip
-
-
-float_types(DeformablePSROIPooling)

@@ -11,7 +11,7 @@ from ..opdef import DType, Shape, composite, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpIndexError, OpValueError
 from ..support.shape_mode import numpy_shape
-from ._shared import IN_RANGE, Count, both_ways, compiled, element, size_of, typed_by_first
+from ._shared import IN_RANGE, Count, adjoint, both_ways, compiled, element, size_of, typed_by_first
 
 
 class Span(NamedTuple):
@@ -157,12 +157,7 @@ def _taking(op, grad, forward, span, mode=None, places=None):
         return source, index if places is None else places(index), seen, mode or params["mode"], put
 
     both_ways(op, lambda data, index, **params: None if None in (data, index) else forward(data, index, **params))
-    op.shape(forward)
     _moves(op, lambda inputs, out, params: how(inputs[0], *inputs, params), places is not None, mode)
-
-    @op.gradient
-    def _(F, heads, inputs, outputs, **params):
-        return [getattr(F, grad.name)(heads[0], inputs[1], inputs[0], **params), None]
 
     both_ways(grad, lambda head, index, like, **params: like)
 
@@ -177,10 +172,7 @@ def _taking(op, grad, forward, span, mode=None, places=None):
 
     _moves(grad, lambda inputs, out, params: how(inputs[0], out, inputs[1], params, "add"), places is not None, mode)
 
-    @grad.gradient
-    def _(F, heads, inputs, outputs, **params):
-        return [getattr(F, op.name)(heads[0], inputs[1], **params), None, None]
-
+    adjoint(op, grad)
     typed_by_first(op)
     typed_by_first(grad)
 
@@ -365,7 +357,6 @@ def boolean_mask_as(data, index, like, *, axis: int = 0):
     """``boolean_mask``, whose result is known to have the shape of `like`: its own gradient of the second order."""
 
 
-boolean_mask_as.shape(lambda data, index, like, **params: like)
 both_ways(boolean_mask_as, lambda data, index, like, **params: like)
 typed_by_first(boolean_mask_as)
 _moves(boolean_mask_as, lambda inputs, out, params: (
@@ -575,7 +566,6 @@ def one_hot(indices, *, depth: int, on_value: float = 1.0, off_value: float = 0.
     """
 
 
-one_hot.shape(lambda indices, *, depth, **params: (*indices, depth))
 one_hot.infer_types(lambda ins, outs, *, dtype, **params: (ins, [dtype]))
 one_hot.gradient(lambda F, heads, inputs, outputs, **params: [None])
 both_ways(one_hot, lambda indices, *, depth, **params: None if indices is None else (*indices, depth),

@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from ..opdef import Floats, Shape, composite, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpTypeError, OpValueError
-from ._shared import both_ways, compiled, device_of, equal_shapes, on_host, typed_by_first
+from ._shared import adjoint, both_ways, compiled, device_of, equal_shapes, on_host, typed_by_first
 
 
 # ---- for this file and for image_random.py ---------------------------------------------------------------------------------
@@ -67,6 +67,7 @@ both_ways(to_tensor, lambda data: data and (*data[:-3], data[-1], *data[-3:-1]),
           lambda out, data: (*out[:-3], *out[-2:], out[-3]) if len(out) > 2 else None)  # fmt: skip
 
 
+@equal_shapes
 @composite(name="_image_normalize", aliases=("_npx__image_normalize",))
 def normalize(F, data, *, mean: Floats = (0, 0, 0, 0), std: Floats = (1, 1, 1, 1)):
     """Subtract a mean from each channel, and divide by a standard deviation.
@@ -91,9 +92,6 @@ def normalize(F, data, *, mean: Floats = (0, 0, 0, 0), std: Floats = (1, 1, 1, 1
         operate = F.broadcast_sub if name == "mean" else F.broadcast_div
         found = operate(found, by_channel(F, found, values, axis))
     return as_given(F, data, found, saturate=False)
-
-
-equal_shapes(normalize)
 
 
 # ---- parts and mirror images ------------------------------------------------------------------------------------------------
@@ -121,6 +119,7 @@ def crop(F, data, *, x: int, y: int, width: int, height: int):
     return F.slice(data, begin=(*[None] * axis, y, x), end=(*[None] * axis, y + height, x + width))
 
 
+@equal_shapes
 @composite(name="_image_flip_left_right", aliases=("_npx__image_flip_left_right",))
 def flip_left_right(F, data):
     """Exchange left and right of images ``(height, width, channels)``, or of a batch of them.
@@ -131,9 +130,7 @@ def flip_left_right(F, data):
     return F.reverse(data, axis=(axes_of("_image_flip_left_right", data.shape)[1],))
 
 
-equal_shapes(flip_left_right)
-
-
+@equal_shapes
 @composite(name="_image_flip_top_bottom", aliases=("_npx__image_flip_top_bottom",))
 def flip_top_bottom(F, data):
     """Exchange top and bottom of images ``(height, width, channels)``, or of a batch of them.
@@ -142,9 +139,6 @@ def flip_top_bottom(F, data):
     [[[2.0]], [[1.0]]]
     """
     return F.reverse(data, axis=(axes_of("_image_flip_top_bottom", data.shape)[0],))
-
-
-equal_shapes(flip_top_bottom)
 
 
 # ---- other sizes ------------------------------------------------------------------------------------------------------------
@@ -186,6 +180,7 @@ def _(src, *, w, h, interp):
 _allowed_types(imresize)
 
 
+@typed_by_first
 @kernel(name="_cvimresize_grad", shape_only=(1,))
 def imresize_grad(head, like, *, interp: int):
     """Spread elements over those of which they are weighted sums: the gradient of ``_cvimresize``."""
@@ -199,9 +194,6 @@ def _(head, like, *, interp):
             f"operator _cvimresize_grad: head of shape {head} and like of {like} differ in more than width and height"
         )
     return like
-
-
-typed_by_first(imresize_grad)
 
 
 @on_host(imresize, real=False)
@@ -448,11 +440,4 @@ def _(np, inputs, outputs, *, top, bot, left, right, type):
     out[...] = total
 
 
-@border.gradient
-def _(F, heads, inputs, outputs, *, value, values, **params):
-    return [F._cvcopyMakeBorder_grad(heads[0], **params)]
-
-
-@border_grad.gradient
-def _(F, heads, inputs, outputs, **params):
-    return [F._cvcopyMakeBorder(heads[0], **params)]
+adjoint(border, border_grad)

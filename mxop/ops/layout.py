@@ -6,7 +6,7 @@ from ..opdef import Shape, composite, infer, kernel
 from ..opdef.parts import Part
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import Count, both_ways, divided, element, on_both, shaped_like, times, typed_by_first
+from ._shared import Count, adjoint, both_ways, divided, element, on_both, shaped_like, times, typed_by_first
 
 
 def forward_and_back(op, forward, backward):
@@ -59,11 +59,6 @@ def _(shape, strides, *, k, axis1, axis2):
 both_ways(diagonal, lambda data, **params: None if data is None else _diagonal_shape(data, **params))
 
 
-@diagonal.gradient
-def _(F, heads, inputs, outputs, **params):
-    return [F._diagonal_grad(heads[0], inputs[0], **params)]
-
-
 @kernel(name="_diagonal_grad", shape_only=(1,))
 def diagonal_grad(head, like, *, k: int = 0, axis1: int = 0, axis2: int = 1):
     """Put `head` on the diagonals of zeros like `like`: the gradient of ``_diagonal``."""
@@ -72,6 +67,7 @@ def diagonal_grad(head, like, *, k: int = 0, axis1: int = 0, axis2: int = 1):
 shaped_like(diagonal_grad, _diagonal_shape)
 both_ways(diagonal_grad, lambda head, like, **params: like)
 typed_by_first(diagonal_grad)
+adjoint(diagonal, diagonal_grad)
 
 
 @on_both(diagonal_grad)
@@ -80,11 +76,6 @@ def _(xp, inputs, outputs, *, k, axis1, axis2):
     places = xp.arange(inputs[0].shape[-1])
     outputs[0].fill(0)
     out[..., places + max(-k, 0), places + max(k, 0)] = inputs[0]
-
-
-@diagonal_grad.gradient
-def _(F, heads, inputs, outputs, **params):
-    return [F._diagonal(heads[0], **params), None]
 
 
 @kernel(name="_linalg_makediag", aliases=("linalg_makediag",))
@@ -124,7 +115,6 @@ def _extractdiag_shape(A, *, offset):
     return (*batch, None if n is None else n - abs(offset))
 
 
-makediag.shape(_makediag_shape)
 both_ways(makediag, lambda A, **params: None if A is None else _makediag_shape(A, **params),
           lambda out, A, *, offset: _extractdiag_shape(out, offset=offset))  # fmt: skip
 
@@ -163,6 +153,7 @@ def extractdiag(F, A, *, offset: int = 0):
 forward_and_back(extractdiag, _extractdiag_shape, lambda out, *, offset: _makediag_shape(out, offset=offset))
 
 
+@typed_by_first
 @composite
 def diag(F, data, *, k: int = 0, axis1: int = 0, axis2: int = 1):
     """Matrix with the data as diagonal, or diagonals of the data.
@@ -185,9 +176,6 @@ def diag(F, data, *, k: int = 0, axis1: int = 0, axis2: int = 1):
     if data.ndim == 1:
         return F._linalg_makediag(data, offset=k)
     return F._diagonal(data, k=k, axis1=axis1, axis2=axis2)
-
-
-typed_by_first(diag)
 
 
 @diag.infer
@@ -229,7 +217,6 @@ def pad_constant(data, *, pad_width: Shape, constant_value: float = 0.0):
     """Surround the data by a number."""
 
 
-pad_constant.shape(lambda data, *, pad_width, **params: _padded(data, pad_width))
 both_ways(pad_constant, lambda data, *, pad_width, **params: None if data is None else _padded(data, pad_width),
           lambda out, data, *, pad_width, **params: _unpadded(out, pad_width))  # fmt: skip
 
@@ -286,10 +273,9 @@ def _unbordered(head, *, mode, pad_width):
     return None if head is None else _checked_border("_pad_border_grad", _unpadded(head, pad_width), mode, pad_width)
 
 
-pad_border.shape(_bordered)
-pad_border_grad.shape(_unbordered)
 both_ways(pad_border, _bordered, lambda out, data, *, pad_width, **params: _unpadded(out, pad_width))
 both_ways(pad_border_grad, _unbordered, lambda out, head, *, pad_width, **params: _padded(out, pad_width))
+adjoint(pad_border, pad_border_grad)
 
 
 def _borders(shape, mode, pad_width):
@@ -342,16 +328,6 @@ def _(xp, inputs, outputs, **params):
     total = head.astype(dtypes.numpy_dtype(dtypes.summed_in(dtypes.code_of(head.dtype))))
     _fold_margins(total, out.shape, **params)
     out[...] = total[_inside(out.shape, params["pad_width"])]
-
-
-@pad_border.gradient
-def _(F, heads, inputs, outputs, **params):
-    return [F._pad_border_grad(heads[0], **params)]
-
-
-@pad_border_grad.gradient
-def _(F, heads, inputs, outputs, **params):
-    return [F._pad_border(heads[0], **params)]
 
 
 @composite(name="Pad", aliases=("pad",))

@@ -33,6 +33,8 @@ def squares(op):
             square(op.name, ins[0])
         return ins, outs
 
+    return op
+
 
 def _of_batch(batch):
     """Return the shape of one number for each matrix."""
@@ -248,9 +250,6 @@ def _(ins, outs, *, rightside, **params):
     return [A, B], [out]
 
 
-trsm.shape(lambda A, B, **params: B)
-
-
 def _flat(x):
     """See a stack of matrices along one axis."""
     return x.reshape(-1, *x.shape[-2:]) if x.size else x.reshape(0, *x.shape[-2:])
@@ -293,6 +292,7 @@ def _(F, heads, inputs, outputs, *, transpose, rightside, lower, alpha):
 
 
 # ---- Cholesky -------------------------------------------------------------------------------------------------------
+@squares
 @kernel(name="_linalg_potrf", aliases=("linalg_potrf",))
 def potrf(A, *, lower: bool = True):
     """Cholesky factors: lower triangular `L` with ``L @ L.T = A``, or upper triangular `U` with ``U.T @ U = A``.
@@ -307,9 +307,6 @@ def potrf(A, *, lower: bool = True):
     >>> mx.nd.linalg.potrf(mx.nd.array([[4, 2], [2, 5]])).asnumpy().tolist()
     [[2.0, 0.0], [1.0, 2.0]]
     """
-
-
-squares(potrf)
 
 
 def symmetric(A):
@@ -368,6 +365,7 @@ def _(ins, outs):
 
 
 # ---- inverses and determinants --------------------------------------------------------------------------------------
+@squares
 @kernel(name="_linalg_inverse", aliases=("_npi_inv", "linalg_inverse"))
 def inverse(A):
     """Inverses of square matrices; a singular one is an error.
@@ -375,9 +373,6 @@ def inverse(A):
     >>> mx.nd.linalg.inverse(mx.nd.array([[2, 0], [0, 4]])).asnumpy().tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
-
-
-squares(inverse)
 
 
 @on_both(inverse)
@@ -391,18 +386,8 @@ def _(F, heads, inputs, outputs):
     return [scaled(F, product(F, product(F, B, heads[0], True, False), B, False, True), -1.0)]
 
 
-def _one_each(name, n):
-    """Return a shape rule: one number for each of a batch of square matrices, in each of `n` results."""
-
-    def shape(A):
-        found = _of_batch(square(name, A)[0])
-        return found if n == 1 else [found] * n
-
-    return shape
-
-
-def _numbers(op, n):
-    op.shape(_one_each(op.name, n))
+def _numbers(op):
+    """Let an operator return one number for each of a batch of square matrices, in each of its results."""
 
     @op.infer
     def _(ins, outs):
@@ -424,7 +409,7 @@ def det(A):
     """
 
 
-_numbers(det, 1)
+_numbers(det)
 
 
 @on_both(det)
@@ -446,12 +431,10 @@ def _(F, heads, inputs, outputs):
     return [F.elemwise_mul(_for_each(F, heads[0], inputs[0]), F._cofactors(inputs[0]))]
 
 
+@squares
 @kernel(name="_cofactors")
 def cofactors(A):
     """Cofactors of the elements of square matrices: the gradient of the determinant."""
-
-
-squares(cofactors)
 
 
 @on_both(cofactors)
@@ -497,7 +480,7 @@ def slogdet(A):
     """
 
 
-_numbers(slogdet, 2)
+_numbers(slogdet)
 
 
 @on_both(slogdet)

@@ -348,6 +348,7 @@ def sparseness_slope(average, *, target: float, penalty: float):
     return penalty * ((1 - target) / (1 - average) - target / average)
 
 
+@float_types
 @composite(writes={"moving_avg": 1}, num_outputs=2, visible_outputs=1, output_names=("output", "new_moving_avg"))
 def IdentityAttachKLSparseReg(F, data, moving_avg, *, sparseness_target: Annotated[float, Range(0, 1)] = 0.1,
                               penalty: float = 0.001, momentum: Annotated[float, Range(0, 1)] = 0.9, is_train):  # fmt: skip
@@ -397,6 +398,3 @@ def _(ins, outs, **params):
     names = ("moving_avg", "new_moving_avg", "the columns of the data")
     state = infer.same_shape(name, names, [ins[1], outs[1], (None if data is None else data[1],)])[0]
     return [data if data is None else (data[0], state[0]), state], [data, state]
-
-
-float_types(IdentityAttachKLSparseReg)

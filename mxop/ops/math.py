@@ -11,7 +11,7 @@ from collections.abc import Callable
 from ..opdef import Bound, DType, F, elementwise, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import along, compiled, on_both
+from ._shared import adjoint, along, compiled, on_both
 
 #: Name, namespaces of aliases (``_sparse`` of ``_sparse_sin``), formula, summary, an example's data and what it gives.
 TABLE = (
@@ -178,9 +178,7 @@ def _(xp, inputs, outputs):
     xp.divide(inputs[0], math.sqrt(inputs[0].shape[-1]), out=outputs[0], dtype=wide, casting="unsafe")
 
 
-@div_sqrt_dim.gradient
-def _(F, heads, inputs, outputs):
-    return [F._contrib_div_sqrt_dim(heads[0])]
+adjoint(div_sqrt_dim, div_sqrt_dim)
 
 
 @kernel(name="_np_cumsum", aliases=("cumsum",))

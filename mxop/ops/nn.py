@@ -56,6 +56,7 @@ def prelu(data, gamma):
     return F.where(data > 0, data, gamma * data)
 
 
+@typed_by_first
 @kernel(name="_along_channels")
 def along_channels(gamma, data, *, axis: int | None = None):
     """Give a vector the rank of `data`, its elements along `axis`; without one, as ``prelu`` has it."""
@@ -89,9 +90,6 @@ def _of_slopes(shape, data):
             return None
         places.insert(0, left.pop())
     return places
-
-
-typed_by_first(along_channels)
 
 
 @along_channels.gradient
@@ -150,6 +148,7 @@ def _(ins, outs, *, act_type, **params):
 
 
 # ---- the fully connected layer --------------------------------------------------------------------------------------
+@float_types
 @kernel(
     strided=True,
     adds=True,
@@ -259,9 +258,6 @@ def _bias_gradient(F, g, bias):
     except UnknownShapeError:  # of a symbol that is not bound
         row = False
     return total if row else F.reshape_like(total, bias)
-
-
-float_types(FullyConnected)
 
 
 # ---- softmax --------------------------------------------------------------------------------------------------------

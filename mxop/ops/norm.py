@@ -212,6 +212,7 @@ def _with_std(F, y, data, mean, var, *, axis, eps, output_mean_var):
     return [y, *(F._cast_like(v, like) for v in (mean, F.sqrt(var + eps)))]
 
 
+@float_types
 @composite(aliases=("_npx_layer_norm",), num_outputs=3, visible_outputs=_mean_and_std, output_names=_WITH_STD)
 def LayerNorm(F, data, gamma, beta, *, axis: int = -1, eps: float = 1e-5, output_mean_var: bool = False):
     """Normalize along an axis: ``(data - mean) / sqrt(var + eps) * gamma + beta``.
@@ -234,9 +235,6 @@ def LayerNorm(F, data, gamma, beta, *, axis: int = -1, eps: float = 1e-5, output
     return _with_std(F, y, data, mean, var, axis=axis, eps=eps, output_mean_var=output_mean_var)
 
 
-float_types(LayerNorm)
-
-
 @LayerNorm.infer
 def _(ins, outs, *, axis, output_mean_var, **params):
     data, vector = _with_vectors(LayerNorm, axis, [ins[0], outs[0]], {"gamma": ins[1], "beta": ins[2]})
@@ -247,6 +245,7 @@ def _(ins, outs, *, axis, output_mean_var, **params):
     return [data, vector, vector], outs
 
 
+@float_types
 @composite(num_outputs=3, visible_outputs=_mean_and_std, output_names=_WITH_STD)
 def GroupNorm(F, data, gamma, beta, *, num_groups: Annotated[int, Range(1)] = 1, eps: float = 1e-5,
               output_mean_var: bool = False):  # fmt: skip
@@ -275,9 +274,6 @@ def GroupNorm(F, data, gamma, beta, *, num_groups: Annotated[int, Range(1)] = 1,
     return [y, F.Flatten(mean), F.Flatten(std)] if output_mean_var else [y] * 3
 
 
-float_types(GroupNorm)
-
-
 @GroupNorm.infer
 def _(ins, outs, *, num_groups, output_mean_var, **params):
     data = infer.same_shape("GroupNorm", ("data", "output"), [ins[0], outs[0]])[0]
@@ -292,6 +288,7 @@ def _(ins, outs, *, num_groups, output_mean_var, **params):
     return [data, vector, vector], [data, *infer.agreed("GroupNorm", ("mean", "std"), [shown] * 2, outs[1:])]
 
 
+@float_types
 @composite(num_outputs=3, visible_outputs=1, output_names=("output", "mean", "var"))
 def InstanceNorm(F, data, gamma, beta, *, eps: float = 1e-3):
     """Normalize each channel of each sample over the other axes.
@@ -313,9 +310,6 @@ def InstanceNorm(F, data, gamma, beta, *, eps: float = 1e-3):
     return [F._cast_like(F.reshape_like(_normal(F, centred, var, eps, *weights), data), data)] * 3
 
 
-float_types(InstanceNorm)
-
-
 @InstanceNorm.infer
 def _(ins, outs, **params):
     data, vector = _with_vectors(InstanceNorm, 1, [ins[0], outs[0]], {"gamma": ins[1], "beta": ins[2]})
@@ -325,6 +319,7 @@ def _(ins, outs, **params):
 
 
 # ---- by length -------------------------------------------------------------------------------------------------------
+@float_types
 @composite(num_outputs=2, visible_outputs=1, output_names=("output", "norm"))
 def L2Normalization(F, data, *, eps: float = 1e-10, mode: Literal["channel", "instance", "spatial"] = "instance"):
     """Divide by the L2 norm, ``sqrt(sum(data**2) + eps)``.
@@ -346,9 +341,6 @@ def L2Normalization(F, data, *, eps: float = 1e-10, mode: Literal["channel", "in
     return [F._cast_like(F.broadcast_mul(x, F.rsqrt(total + eps)), data)] * 2
 
 
-float_types(L2Normalization)
-
-
 @L2Normalization.infer
 def _(ins, outs, *, mode, **params):
     data, out = infer.same_shape("L2Normalization", ("data", "output"), [ins[0], outs[0]])
@@ -359,6 +351,7 @@ def _(ins, outs, *, mode, **params):
     return [data], [out] * 2
 
 
+@float_types
 @composite(num_outputs=2, visible_outputs=1, output_names=("output", "tmp_norm"))
 def LRN(F, data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0, nsize: Annotated[int, Range(1)]):
     """Local response normalization: ``data / (knorm + alpha / nsize * sum of squares of nearby channels) ** beta``.
@@ -381,9 +374,6 @@ def LRN(F, data, *, alpha: float = 1e-4, beta: float = 0.75, knorm: float = 2.0,
     ends = [k - nsize + 1 or None for k in range(nsize)]
     near = F.add_n(*[F.slice_axis(padded, axis=1, begin=k, end=end) for k, end in enumerate(ends)])
     return [F._cast_like(x * (knorm + alpha / nsize * near) ** -beta, data)] * 2
-
-
-float_types(LRN)
 
 
 @LRN.infer

@@ -42,7 +42,6 @@ def _order_forward(data, *, axis, k=0, is_ascend, dtype=None):
     return (*data[:at], k if k > 0 else data[at], *data[at + 1 :])
 
 
-order.shape(_order_forward)
 both_ways(order, _order_forward)
 order.infer_types(lambda ins, outs, *, dtype, **params: (ins, [dtype]))
 zero_gradient(order)

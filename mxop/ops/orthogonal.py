@@ -25,22 +25,15 @@ def gelqf(A):
     """
 
 
-def _gelqf_shapes(A):
-    if len(A) < 2 or (None not in A[-2:] and A[-2] > A[-1]):
-        raise OpValueError(f"operator _linalg_gelqf: A has shape {infer.show(A)}; expected matrices with at least as many "
-                           "columns as rows")  # fmt: skip
-    return [A, (*A[:-1], A[-2])]
-
-
-gelqf.shape(_gelqf_shapes)
-
-
 @gelqf.infer
 def _(ins, outs):
     A, Q = infer.same_shape("_linalg_gelqf", ("A", "the first output"), [ins[0], outs[0]])
     L = outs[1]
     if A is not None:
-        L = infer.same_shape("_linalg_gelqf", ("the second output", "the rows of A"), [L, _gelqf_shapes(A)[1]])[0]
+        if len(A) < 2 or (None not in A[-2:] and A[-2] > A[-1]):
+            raise OpValueError(f"operator _linalg_gelqf: A has shape {infer.show(A)}; expected matrices with at least as many "
+                               "columns as rows")  # fmt: skip
+        L = infer.same_shape("_linalg_gelqf", ("the second output", "the rows of A"), [L, (*A[:-1], A[-2])])[0]
     return [A], [Q, L]
 
 
@@ -76,21 +69,13 @@ def syevd(A):
     """
 
 
-def _syevd_shapes(A):
-    square("_linalg_syevd", A)
-    return [A, A[:-1]]
-
-
-syevd.shape(_syevd_shapes)
-
-
 @syevd.infer
 def _(ins, outs):
     A, U = infer.same_shape("_linalg_syevd", ("A", "the first output"), [ins[0], outs[0]])
     values = outs[1]
     if A is not None:
-        names = ("the second output", "the rows of A")
-        values = infer.same_shape("_linalg_syevd", names, [values, _syevd_shapes(A)[1]])[0]
+        square("_linalg_syevd", A)
+        values = infer.same_shape("_linalg_syevd", ("the second output", "the rows of A"), [values, A[:-1]])[0]
     return [A], [U, values]
 
 

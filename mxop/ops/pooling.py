@@ -163,7 +163,6 @@ def _shares_shape(data, *, kernel, stride, dilate, pad, count, padded):
     return None if data is None else counts("_window_shares", data[2:], frame("_window_shares", kernel, stride, (), pad), count)
 
 
-window_shares.shape(_shares_shape)
 both_ways(window_shares, _shares_shape)
 typed_by_first(window_shares)
 window_shares.gradient(lambda F, heads, inputs, outputs, **params: [None])

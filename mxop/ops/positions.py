@@ -65,7 +65,6 @@ def _unravelled(data, *, shape):
 
 
 for _op, _there, _back in ((ravel_multi_index, _ravelled, _unravelled), (unravel_index, _unravelled, _ravelled)):
-    _op.shape(_there)
     both_ways(_op, lambda data, _rule=_there, **params: None if data is None else _rule(data, **params),
               lambda out, data, _rule=_back, **params: _rule(out, **params))  # fmt: skip
     typed_by_first(_op)
@@ -110,7 +109,6 @@ def _index_axes(rank, axes):
     return range(rank) if axes is None else [infer.normal_axis("_contrib_index_array", a, rank, "axes") for a in axes]
 
 
-index_array.shape(lambda data, *, axes: (*data, len(_index_axes(len(data), axes))))
 both_ways(index_array, lambda data, *, axes: None if data is None else (*data, len(_index_axes(len(data), axes))),
           lambda out, data, *, axes: out[:-1])  # fmt: skip
 index_array.infer_types(lambda ins, outs, **params: (ins, [dtypes.INT64]))
@@ -154,9 +152,6 @@ def _(ins, outs):
         new = infer.same_shape("_contrib_index_copy", names, [new, (index[0] if index else None, *old[1:])])[0]
         index = infer.same_shape("_contrib_index_copy", ("index_vector", "new_tensor"), [index, new[:1]])[0]
     return [old, index, new], [out]
-
-
-index_copy.shape(lambda old, index, new: old)
 
 
 @index_copy.infer_types

@@ -85,6 +85,8 @@ def shaped_levels(op):
         given = [(1,) if s is None else s for s in ins[1:]]
         return [data, *given], [out] + [(1,)] * (len(outs) - 1)
 
+    return op
+
 
 # ---- to eight bits ---------------------------------------------------------------------------------------------------
 @composite(name="_contrib_quantize", num_outputs=3)
@@ -290,6 +292,7 @@ typed_levels(dequantize, (dtypes.INT8, dtypes.UINT8), lambda data, **params: dty
 
 
 # ---- the range that loses least ----------------------------------------------------------------------------------------
+@zero_gradient
 @kernel(name="_contrib_calibrate_entropy", num_outputs=2, output_names=("threshold", "divergence"))
 def calibrate_entropy(hist, hist_edges, *, num_quantized_bins: int = 255):
     """Find the range for quantization with the least Kullback-Leibler divergence from a distribution.
@@ -312,10 +315,6 @@ def calibrate_entropy(hist, hist_edges, *, num_quantized_bins: int = 255):
     >>> limit.item(), round(divergence.item(), 3)
     (3.5, 0.115)
     """
-
-
-calibrate_entropy.shape(lambda hist, edges, **params: [(1,), (1,)])
-zero_gradient(calibrate_entropy)
 
 
 @calibrate_entropy.infer

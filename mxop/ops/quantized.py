@@ -13,6 +13,7 @@ from .windows import channels_second
 
 
 # ---- the product -----------------------------------------------------------------------------------------------------
+@zero_gradient
 @kernel(name="_integer_layer", strided=True)
 def integer_layer(data, weight, *, num_hidden: Count, flatten: bool = True):
     """``data @ weight.T`` of int8 or uint8, in int32."""
@@ -37,9 +38,6 @@ def _(steps, inputs, outputs, *, num_hidden, flatten):
 def _(xp, inputs, outputs, *, num_hidden, flatten):
     data, weight = (x.astype(xp.int32) for x in inputs)
     outputs[0][...] = xp.matmul(data.reshape(layer_matrix(data.shape, flatten)), weight.T).reshape(outputs[0].shape)
-
-
-zero_gradient(integer_layer)
 
 
 def types(op, wanted, result):

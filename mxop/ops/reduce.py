@@ -152,6 +152,7 @@ def nanprod(data):
     return F.where(F.isnan(data), 1, data)
 
 
+@equal_shapes
 @kernel(name="_product_of_others")
 def product_of_others(*data, axis: Shape | None = None, exclude: bool = False):
     """Multiply, for each element, all other elements along axes: the derivative of ``prod``.
@@ -160,9 +161,6 @@ def product_of_others(*data, axis: Shape | None = None, exclude: bool = False):
     element chosen for `gk` is replaced by that of `gk`.  This family is closed under differentiation, so zeros need no
     special case at any order: no step divides.
     """
-
-
-equal_shapes(product_of_others)
 
 
 @product_of_others.cpu
@@ -455,13 +453,11 @@ for _op in (variance, deviation):
     float_types(_op)
 
 
+@zero_gradient
 @elementwise(name="_finite_or_zero")
 def finite_or_zero(data):
     """The data where they are finite, otherwise 0; the gradient is zero."""
     return F.where(F.abs(data) < float("inf"), data, 0)
-
-
-finite_or_zero.gradient(lambda F, heads, inputs, outputs: [None])
 
 
 @composite(name="_logsumexp", in_float32=False)
@@ -575,13 +571,11 @@ def _(F, heads, inputs, outputs, *, axis, exclude):
     return [F._broadcast_reduced(g, inputs[0], axis=axis, keepdims=True, exclude=exclude), None]
 
 
+@typed_by_first
+@equal_shapes
 @kernel(name="_divide_by_count", shape_only=(1,))
 def divide_by_count(data, like, *, axis: Shape | None = None, exclude: bool = False):
     """Divide by the number of elements of `like` that its reduction combines into one."""
-
-
-equal_shapes(divide_by_count)
-typed_by_first(divide_by_count)
 
 
 def _count(like, axis, exclude):
@@ -605,6 +599,7 @@ def _(F, heads, inputs, outputs, **params):
 
 
 # ---- the way back from broadcasting ---------------------------------------------------------------------------------
+@typed_by_first
 @kernel(name="_unbroadcast", shape_only=(1,))
 def unbroadcast(data, like):
     """Sum to the shape of `like`, which was broadcast to that of `data`: the gradient of broadcasting."""
@@ -622,9 +617,6 @@ def broadcast_axes_between(small, big):
 def _(data, like):
     broadcast_axes_between(like, data)
     return like
-
-
-typed_by_first(unbroadcast)
 
 
 @unbroadcast.cpu(prepared=True)

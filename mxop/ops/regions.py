@@ -10,7 +10,7 @@ from ..opdef import Of, Range, Shape, kernel
 from ..opdef.dims import rule_of
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import Count, compiled, float_types, on_host, size_of
+from ._shared import Count, adjoint, compiled, float_types, on_host, size_of
 
 Scale = Annotated[float, Range(0, 1)]
 _Size = Annotated[int, Range(0)]
@@ -188,19 +188,7 @@ def _summed(op, grad, weights):
         compiled("regions").spread(head, images * like.shape[1], *by_image(np, images, len(like)), *parts, total)
         outputs[0][...] = total
 
-    _each_other(op, grad)
-
-
-def _each_other(op, grad):
-    """State that an operator of images and regions, linear in the images, and `grad` are each the gradient of the other."""
-
-    @op.gradient
-    def _(F, heads, inputs, outputs, **params):
-        return [getattr(F, grad.name)(heads[0], inputs[1], inputs[0], **params), None]
-
-    @grad.gradient
-    def _(F, heads, inputs, outputs, **params):
-        return [getattr(F, op.name)(heads[0], inputs[1], **params), None, None]
+    adjoint(op, grad)
 
 
 @kernel(name="_contrib_ROIAlign")
@@ -452,4 +440,4 @@ def _(np, inputs, outputs, **params):
 
 _by_table(RROIAlign, lambda **params: _rroi_dims("data", "output", **params))
 _by_table(rroi_align_grad, lambda **params: _rroi_dims("like", "head", "output", **params))
-_each_other(RROIAlign, rroi_align_grad)
+adjoint(RROIAlign, rroi_align_grad)

@@ -185,7 +185,6 @@ def _means(n, size, how):
     return found
 
 
-resized.shape(_resized_shape)
 both_ways(resized, _resized_shape)
 both_ways(resized_grad, lambda head, like, **params: like)
 for _op in (resized, resized_grad):
@@ -245,6 +244,7 @@ def _(F, heads, inputs, outputs, *, axis, how):
 
 
 # ---- bilinear -------------------------------------------------------------------------------------------------------
+@float_types
 @composite(
     name="_contrib_BilinearResize2D",
     active_inputs=lambda *, mode, **params: ("data", "like") if mode == "like" else ("data",),
@@ -300,6 +300,3 @@ def _(ins, outs, *, height, width, scale_height, scale_width, mode, align_corner
     out = infer.same_shape(name, ("output", "the output by data and parameters"), [outs[0], tuple(wanted)])[0]
     found[0] = (*out[:2], *found[0][2:])
     return found, [out]
-
-
-float_types(BilinearResize2D)

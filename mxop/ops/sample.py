@@ -313,6 +313,8 @@ def bits_as(data, key):
     return F.random(key)
 
 
+@zero_gradient
+@equal_shapes
 @kernel(name="_order_of_bits")
 def order_of_bits(bits):
     """Order of random integers of 63 bits: their lowest bits give way to their positions, so that all are different.
@@ -322,16 +324,13 @@ def order_of_bits(bits):
     """
 
 
-equal_shapes(order_of_bits)
-zero_gradient(order_of_bits)
-
-
 @on_both(order_of_bits)
 def _(xp, inputs, outputs):
     mask = (1 << inputs[0].size.bit_length()) - 1
     outputs[0][...] = xp.sort((inputs[0] & ~mask) | xp.arange(inputs[0].size)) & mask
 
 
+@equal_shapes
 @composite(name="_shuffle", aliases=("_npi_shuffle", "shuffle"), random=True)
 def shuffle(F, data):
     """Shuffle along the first axis; all orders are equally likely.
@@ -344,9 +343,6 @@ def shuffle(F, data):
     """
     rows = F.Cast(F._contrib_arange_like(F.BlockGrad(data), axis=0), dtype=dtypes.INT64)
     return F.take(data, F._order_of_bits(F._bits_as(rows, key_for(F, data))), axis=0)
-
-
-equal_shapes(shuffle)
 
 
 # ---- classes that differ -----------------------------------------------------------------------------------------------

@@ -172,6 +172,7 @@ def _step(n):
     return 2 / max(n - 1, 1)
 
 
+@float_types
 @composite
 def GridGenerator(F, data, *, transform_type: Literal["affine", "warp"], target_shape: Shape = (0, 0)):
     """Grid of places at which ``BilinearSampler`` samples images.
@@ -216,9 +217,7 @@ def _(*, transform_type, target_shape):
     return {"data": ("batch", 6), "output": ("batch", 2, *_size("GridGenerator", target_shape))}
 
 
-float_types(GridGenerator)
-
-
+@float_types
 @composite
 def SpatialTransformer(F, data, loc, *, target_shape: Shape = (0, 0), transform_type: Literal["affine"],
                        sampler_type: Literal["bilinear"], cudnn_off: bool | None = None):  # fmt: skip
@@ -246,6 +245,3 @@ def SpatialTransformer(F, data, loc, *, target_shape: Shape = (0, 0), transform_
 def _(*, target_shape, **params):
     size = _size("SpatialTransformer", target_shape)
     return {"data": _DATA, "loc": ("batch", 6), "output": ("batch", "channels", *size)}
-
-
-float_types(SpatialTransformer)

@@ -91,7 +91,6 @@ def _rows_shape(data, length, *, axis, last):
     return (data[1 - axis],) if last else data[:2]
 
 
-sequence_rows.shape(_rows_shape)
 both_ways(sequence_rows, _rows_shape)
 sequence_rows.infer_types(lambda ins, outs, **params: (ins, [dtypes.INT64]))
 zero_gradient(sequence_rows)

@@ -9,7 +9,7 @@ from ..opdef import Shape, contiguous_strides, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpValueError
 from ..support.shape_mode import numpy_shape
-from ._shared import both_ways, on_both, product_of, size_of, typed_by_first, zero_gradient
+from ._shared import adjoint, both_ways, on_both, product_of, size_of, typed_by_first, zero_gradient
 
 
 # ---- shapes that may hold unknown dimensions ------------------------------------------------------------------------
@@ -374,11 +374,7 @@ both_ways(
     lambda data, **dims: None if data is None else _swapped(data, **dims),
     lambda out, data, **dims: _swapped(out, **dims),
 )
-
-
-@swapaxes.gradient
-def _(F, heads, inputs, outputs, *, dim1, dim2):
-    return [F.SwapAxis(heads[0], dim1=dim1, dim2=dim2)]
+adjoint(swapaxes, swapaxes)
 
 
 @kernel(aliases=("flip",))
@@ -398,11 +394,7 @@ def _(shape, strides, *, axis):
 
 
 both_ways(reverse, lambda data, *, axis: data, lambda out, data, *, axis: out)
-
-
-@reverse.gradient
-def _(F, heads, inputs, outputs, *, axis):
-    return [F.reverse(heads[0], axis=axis)]
+adjoint(reverse, reverse)
 
 
 # ---- broadcast ------------------------------------------------------------------------------------------------------
@@ -535,6 +527,7 @@ def _(F, heads, inputs, outputs):
     return [heads[0], None]
 
 
+@zero_gradient
 @kernel(aliases=("_npx_shape_array",), shape_only=(0,))
 def shape_array(data):
     """Shape of the data, as int64.
@@ -544,6 +537,7 @@ def shape_array(data):
     """
 
 
+@zero_gradient
 @kernel(shape_only=(0,))
 def size_array(data):
     """Number of elements of the data, as int64.
@@ -553,10 +547,8 @@ def size_array(data):
     """
 
 
-shape_array.shape(lambda data: (len(data),))
 both_ways(shape_array, lambda data: (None if data is None else len(data),))
 shape_array.dtype(lambda data: dtypes.INT64)
-size_array.shape(lambda data: (1,))
 both_ways(size_array, lambda data: (1,))
 size_array.dtype(lambda data: dtypes.INT64)
 
@@ -569,7 +561,3 @@ def _(xp, inputs, outputs):
 @on_both(size_array)
 def _(xp, inputs, outputs):
     outputs[0][...] = inputs[0].size
-
-
-zero_gradient(shape_array)
-zero_gradient(size_array)

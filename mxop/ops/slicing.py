@@ -169,6 +169,7 @@ typed_by_first(slice_like)
 
 
 # ---- assignment -----------------------------------------------------------------------------------------------------
+@equal_shapes
 @kernel(name="_slice_assign", aliases=("_crop_assign", "_npi_slice_assign"))
 def slice_assign(lhs, rhs, *, begin: Shape, end: Shape, step: Shape = ()):
     """Copy of `lhs` in which a slice, chosen as by ``slice``, holds `rhs`.
@@ -186,9 +187,6 @@ def _(lhs, rhs, **where):
     return lhs
 
 
-both_ways(slice_assign, lambda lhs, rhs, **where: lhs, lambda out, lhs, rhs, **where: out)
-
-
 @slice_assign.rearrange
 def _(xp, inputs, outputs, **where):
     outputs[0][...] = inputs[0]
@@ -200,6 +198,7 @@ def _(F, heads, inputs, outputs, **where):
     return [F._slice_assign_scalar(heads[0], scalar=0, **where), F.slice(heads[0], **where)]
 
 
+@equal_shapes
 @kernel(name="_slice_assign_scalar", aliases=("_crop_assign_scalar", "_npi_slice_assign_scalar"))
 def slice_assign_scalar(data, *, scalar: Scalar = 0, begin: Shape, end: Shape, step: Shape = ()):
     """Copy of the data in which a slice, chosen as by ``slice``, holds a number.
@@ -207,9 +206,6 @@ def slice_assign_scalar(data, *, scalar: Scalar = 0, begin: Shape, end: Shape, s
     >>> mx.nd._internal._slice_assign_scalar(mx.nd.zeros((3,)), scalar=2, begin=1, end=3).asnumpy().tolist()
     [0.0, 2.0, 2.0]
     """
-
-
-equal_shapes(slice_assign_scalar)
 
 
 @slice_assign_scalar.rearrange

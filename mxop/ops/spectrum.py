@@ -2,7 +2,7 @@
 
 from ..opdef import composite, infer, kernel
 from ..support.errors import OpValueError
-from ._shared import both_ways, device_of, on_both, times, typed_by_first
+from ._shared import adjoint, both_ways, device_of, on_both, times, typed_by_first
 
 
 # ---- Fourier's ---------------------------------------------------------------------------------------------------------
@@ -60,7 +60,6 @@ def _axes(op, shape):
 
 
 for _op, _there, _back in ((fft, _doubled, _halved), (ifft, _halved, _doubled)):
-    _op.shape(_there)
     both_ways(_op, _there, lambda out, data, _back=_back, **params: _back(out))
 
 
@@ -83,14 +82,7 @@ def _(xp, inputs, outputs, **params):
         outputs[0][...] = xp.fft.ifft(pairs, axis=-1).real * pairs.shape[-1]
 
 
-@fft.gradient
-def _(F, heads, inputs, outputs, **params):
-    return [F._contrib_ifft(heads[0], **params)]  # what is transposed of either is the other
-
-
-@ifft.gradient
-def _(F, heads, inputs, outputs, **params):
-    return [F._contrib_fft(heads[0], **params)]
+adjoint(fft, ifft)
 
 
 # ---- sketches ----------------------------------------------------------------------------------------------------------

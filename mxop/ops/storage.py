@@ -83,7 +83,6 @@ def _product_shape(values, columns, starts, rhs, *, size, transpose):
     return (rows[not transpose], *rhs[1:])
 
 
-csr_dot.shape(_product_shape)
 both_ways(csr_dot, _product_shape)
 typed_by_first(csr_dot, first=3)
 

@@ -2,16 +2,14 @@
 
 from ..opdef import infer, kernel
 from ..support.errors import OpValueError
-from ._shared import both_ways, equal_shapes, on_both, typed_by_first
+from ._shared import adjoint, both_ways, equal_shapes, on_both, typed_by_first
 from .layout import square
 
 
+@equal_shapes
 @kernel(name="_triangle")
 def triangle(A, *, offset: int = 0, lower: bool = True):
     """Matrices in which zeros replace what lies above (or below) a diagonal."""
-
-
-equal_shapes(triangle)
 
 
 @on_both(triangle)
@@ -19,9 +17,7 @@ def _(xp, inputs, outputs, *, offset, lower):
     outputs[0][...] = (xp.tril if lower else xp.triu)(inputs[0], offset)
 
 
-@triangle.gradient
-def _(F, heads, inputs, outputs, **params):
-    return [F._triangle(heads[0], **params)]
+adjoint(triangle, triangle)
 
 
 def _is_lower(offset, lower):
@@ -88,7 +84,6 @@ def maketrian(A, *, offset: int = 0, lower: bool = True):
 
 for _op, _there, _back in ((extracttrian, _extracttrian_shape, _maketrian_shape),
                            (maketrian, _maketrian_shape, _extracttrian_shape)):  # fmt: skip
-    _op.shape(_there)
     both_ways(_op, lambda A, _rule=_there, **params: None if A is None else _rule(A, **params),
               lambda out, A, _rule=_back, **params: _rule(out, **params))  # fmt: skip
 
@@ -106,8 +101,7 @@ def _(xp, inputs, outputs, *, offset, lower):
     outputs[0][..., rows, columns] = inputs[0]
 
 
-extracttrian.gradient(lambda F, heads, inputs, outputs, **params: [F._linalg_maketrian(heads[0], **params)])
-maketrian.gradient(lambda F, heads, inputs, outputs, **params: [F._linalg_extracttrian(heads[0], **params)])
+adjoint(extracttrian, maketrian)
 
 
 for _op in (triangle, extracttrian, maketrian):

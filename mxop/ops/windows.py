@@ -10,7 +10,7 @@ from ..opdef import Of, Shape, composite, infer, kernel
 from ..opdef.parts import Part
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import both_ways, divided, float_types, product_of, size_of, times, typed_by_first
+from ._shared import adjoint, both_ways, divided, float_types, product_of, size_of, times, typed_by_first
 from .shape import inverse
 from .slicing import _slice_operator
 
@@ -163,7 +163,6 @@ def _windows_shape(data, *, kernel, stride, dilate, pad, count, fill=0.0):
 
 
 both_ways(windows, _windows_shape)
-windows.shape(_windows_shape)
 both_ways(windows_grad, lambda head, like, **params: like)
 
 
@@ -193,19 +192,9 @@ def _sum_shape(data, *, kernel, stride, dilate, pad, size):
 
 
 both_ways(windows_sum, _sum_shape)
-windows_sum.shape(_sum_shape)
 for _op in (windows, windows_grad, windows_sum):
     typed_by_first(_op)
-
-
-@windows.gradient
-def _(F, heads, inputs, outputs, *, fill, **params):
-    return [F._windows_grad(heads[0], inputs[0], **params)]
-
-
-@windows_grad.gradient
-def _(F, heads, inputs, outputs, **params):
-    return [F._windows(heads[0], **params), None]
+adjoint(windows, windows_grad)
 
 
 @windows_sum.gradient
@@ -298,6 +287,7 @@ _slice_operator(centre, centre_grad, _middle, False)
 
 
 # ---- MXNet's layout -------------------------------------------------------------------------------------------------
+@float_types
 @composite
 def im2col(F, data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
     """Arrange the windows of images as columns.
@@ -331,6 +321,7 @@ def _(ins, outs, **where):
     return [(out[0], divided(out[1], places) if channels is None else channels, *sizes)], [out]
 
 
+@float_types
 @composite
 def col2im(F, data, *, output_size: Shape, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = ()):
     """Sum columns into images, at the positions from which ``im2col`` takes them.
@@ -366,7 +357,3 @@ def _(ins, outs, *, output_size, **where):
     made = (data[0], divided(data[1], places), *output_size)
     out = infer.same_shape("col2im", ("output", "the output by data"), [outs[0], made])[0]
     return [(out[0], times(out[1], places), found)], [out]
-
-
-float_types(im2col)
-float_types(col2im)

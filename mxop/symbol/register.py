@@ -113,7 +113,7 @@ def _method(name: str) -> Callable:
     return found
 
 
-for _name in (*fluent.NAMES, "broadcast_like", "broadcast_to", "expand_dims", "flatten", "squeeze"):
+for _name in (*fluent.NAMES, "expand_dims", "flatten", "squeeze"):
     setattr(Symbol, _name, fluent.Fluent(_name, _method))
 
 

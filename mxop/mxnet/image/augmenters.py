@@ -67,34 +67,30 @@ class RandomOrderAug(SequentialAug):
 
 
 # ---- sizes and parts ------------------------------------------------------------------------------------------------------
-class ResizeAug(Augmenter):
-    """Give the shorter side a size."""
+class _Sized(Augmenter):
+    """Base of those that a size, and how to interpolate, are given to."""
 
-    def __init__(self, size: int, interp: int = 2):
+    def __init__(self, size: Any, interp: int = 2):
         super().__init__(size=size, interp=interp)
         self.size, self.interp = size, interp
+
+
+class ResizeAug(_Sized):
+    """Give the shorter side a size."""
 
     def __call__(self, src: NDArray) -> NDArray:
         return resize_short(src, self.size, self.interp)
 
 
-class ForceResizeAug(Augmenter):
+class ForceResizeAug(_Sized):
     """Give the image a width and a height."""
-
-    def __init__(self, size: tuple[int, int], interp: int = 2):
-        super().__init__(size=size, interp=interp)
-        self.size, self.interp = size, interp
 
     def __call__(self, src: NDArray) -> NDArray:
         return imresize(src, *self.size, interp=_method(self.interp, (*src.shape[:2], self.size[1], self.size[0])))
 
 
-class RandomCropAug(Augmenter):
+class RandomCropAug(_Sized):
     """Take a part at random, of a width and a height."""
-
-    def __init__(self, size: tuple[int, int], interp: int = 2):
-        super().__init__(size=size, interp=interp)
-        self.size, self.interp = size, interp
 
     def __call__(self, src: NDArray) -> NDArray:
         return random_crop(src, self.size, self.interp)[0]
@@ -112,12 +108,8 @@ class RandomSizedCropAug(Augmenter):
         return random_size_crop(src, self.size, self.area, self.ratio, self.interp)[0]
 
 
-class CenterCropAug(Augmenter):
+class CenterCropAug(_Sized):
     """Take the middle, of a width and a height."""
-
-    def __init__(self, size: tuple[int, int], interp: int = 2):
-        super().__init__(size=size, interp=interp)
-        self.size, self.interp = size, interp
 
     def __call__(self, src: NDArray) -> NDArray:
         return center_crop(src, self.size, self.interp)[0]
