@@ -32,16 +32,8 @@ _NAMED = frozenset(("_contrib_quadratic", "add_n"))
 class Monitor:
     """Runs an executor's graph node by node.
 
-    In forward, outputs of the symbol's nodes are reported in the symbol's order, as soon as they are computed; in backward,
-    the gradients of their inputs, in reverse order.
-
-    Parameters
-    ----------
-    executor : Executor
-    callback : callable
-        ``callback(name, array)``.
-    monitor_all : bool
-        Whether to report inputs in forward, too.
+    In forward, ``callback(name, array)`` gets the outputs of the symbol's nodes in the symbol's order, as soon as they are
+    computed, and with `monitor_all` their inputs; in backward, the gradients of their inputs, in reverse order.
     """
 
     def __init__(self, executor: Any, callback: Callable[[str, Any], None], monitor_all: bool):

@@ -26,14 +26,9 @@ _made: dict[tuple[str, str], Callable] = {}  # by registered name, and name in a
 
 
 def function_for(registered: str, op: Operator, name: str) -> Callable:
-    """Return the function of one name of an operator.
+    """Return the function of one name of an operator: `registered` is ``_contrib_quadratic``, `name` that in its namespace.
 
-    Parameters
-    ----------
-    registered : str
-        The registered name (``_contrib_quadratic``).
-    name : str
-        The name in its namespace (``quadratic``); symbols without a name are called after it.
+    Symbols without a name are called after `name`.
     """
     found = _made.get((registered, name))
     if found is not None:
@@ -75,15 +70,7 @@ def signature(op: Operator) -> inspect.Signature:
 
 
 def lookup(name: str, prefixes: tuple[str, ...], where: str) -> Any:
-    """Return the function of a name in a namespace.
-
-    Parameters
-    ----------
-    prefixes : tuple of str
-        What registered names of the namespace begin with.
-    where : str
-        The namespace, for the message.
-    """
+    """Return the function of a name in the namespace `where`, whose registered names begin with one of `prefixes`."""
     for attempt in range(0 if name.startswith("__") else 2):
         for prefix in prefixes:
             op = registry.find(prefix + name)
