@@ -153,7 +153,8 @@ class Namespace(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         prefix = self.__dict__["_prefixes"][-1]
-        return names_shown(self.__dict__, (f"_{n}" if prefix == "_" else n for n in names_in(prefix)))
+        written = [n for n, value in self.__dict__.items() if callable(value)]  # in Python: shuffle, foreach
+        return names_shown(self.__dict__, written, (f"_{n}" if prefix == "_" else n for n in names_in(prefix)))
 
 
 def _drawing(name: str) -> Callable:
