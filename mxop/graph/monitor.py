@@ -143,9 +143,11 @@ class Monitor:
                         self.callback(own[0].name, self._arrays[entry])
                     self.callback(f"{node.name}_{name}", self._arrays[entry])
         op: Any = node.op
+        shown = node.visible_outputs
         states = {k for _, k in op.written_inputs(node.attrs, len(node.inputs))}  # MXNet does not name new values of states
         for k, (name, entry) in enumerate(zip(node.output_names(), outputs, strict=True)):
-            if entry in self._arrays and k not in states:
+            filler = k >= shown and entry in outputs[:shown]  # LayerNorm returns its result in place of means nobody asked for
+            if entry in self._arrays and k not in states and not filler:
                 self.callback(name, self._arrays[entry])
 
 
