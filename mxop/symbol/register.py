@@ -100,7 +100,7 @@ def _method(name: str) -> Callable:
     return found
 
 
-for _name in (*fluent.NAMES, "broadcast_like", "broadcast_to", "expand_dims", "flatten", "squeeze"):
+for _name in (*fluent.NAMES, "broadcast_like", "broadcast_to"):
     setattr(Symbol, _name, fluent.Fluent(_name, _method))
 
 
