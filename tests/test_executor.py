@@ -470,12 +470,15 @@ def test_monitor_shows_composites_by_their_name():
 
 
 @pytest.mark.parametrize("kind, inputs, outputs", [
-    ("Convolution", ["weight", "bias"], ["output"]), ("LRN", [], ["output", "tmp_norm"]), ("softmax", [], ["output"]),
-    ("LayerNorm", ["gamma", "beta"], ["output", "mean", "std"]), ("Dropout", [], ["output", "mask"]),
+    ("Convolution", ["weight", "bias"], ["output"]), ("LRN", [], ["output"]), ("softmax", [], ["output"]),
+    ("LayerNorm", ["gamma", "beta"], ["output"]), ("Dropout", [], ["output"]),
+    ("SliceChannel", [], ["output0", "output1", "output2"]),
+    ("BatchNorm", ["gamma", "beta", "moving_mean", "moving_var"], ["output", "mean"]),
 ])  # fmt: skip
 def test_monitor_shows_what_composites_take_and_give(kind, inputs, outputs):
     """Not the steps they are made of; of an output that is its input, here Dropout's, the names of both."""
-    params = {"Convolution": {"kernel": (2, 2), "num_filter": 1}, "LRN": {"nsize": 1}}.get(kind, {})
+    params = {"Convolution": {"kernel": (2, 2), "num_filter": 1}, "LRN": {"nsize": 1}, "SliceChannel": {"num_outputs": 3}}
+    params = params.get(kind, {})
     data = sym.exp(sym.Variable("data", shape=(2, 3, 4, 4)), name="e")
     ex = getattr(sym, kind)(data, name="n", **params).simple_bind(mx.cpu(), "null")
     seen = []
@@ -487,6 +490,19 @@ def test_monitor_shows_what_composites_take_and_give(kind, inputs, outputs):
     ex.set_monitor_callback(lambda name, array: seen.append(name))
     ex.forward()
     assert seen == ["e_output", *(f"n_{name}" for name in outputs)]
+
+
+def test_monitor_shows_statistics_that_are_asked_for():
+    """The values are MXNet's; without output_mean_var, the result itself was shown as mean and std."""
+    seen = {False: {}, True: {}}
+    for asked, to in seen.items():
+        ex = sym.LayerNorm(a, name="ln", output_mean_var=asked).simple_bind(mx.cpu(), a=(2, 3))
+        ex.arg_dict["a"][:], ex.arg_dict["ln_gamma"][:], ex.arg_dict["ln_beta"][:] = [[0, 1, 2], [3, 4, 5]], 1, 0
+        ex.set_monitor_callback(lambda name, array, to=to: to.update({name: array.asnumpy()}))
+        ex.forward()
+    assert list(seen[False]) == ["ln_output"] and list(seen[True]) == ["ln_output", "ln_mean", "ln_std"]
+    assert seen[True]["ln_mean"].tolist() == [[1.0], [4.0]]
+    np.testing.assert_allclose(seen[True]["ln_std"], [[0.8165027]] * 2, rtol=1e-6)
 
 
 def test_optimized_symbol():

@@ -203,6 +203,9 @@ def test_what_works_is_listed():
     assert {"maximum", "minimum", "pow", "power", "hypot", "contrib", "exp", "Variable", "load"} <= set(dir(mx.sym))
     assert {"array", "exp", "NDArray", "waitall", "contrib", "load"} <= set(dir(mx.nd))
     assert {"core", "tape", "Any", "Callable"}.isdisjoint(dir(mx.autograd))
+    for space in (mx.nd, mx.sym):
+        assert {"foreach", "while_loop", "cond", "rand_zipfian", "box_nms"} <= set(dir(space.contrib))
+        assert {"multinomial", "randn", "shuffle", "uniform"} <= set(dir(space.random))
     for module in (mx.nd, mx.sym):
         public = {n for n in mx.op.names(hidden=False) if not n.startswith("_")}
         assert public <= set(dir(module))

@@ -295,6 +295,28 @@ def test_products(shape, transpose):
     np.testing.assert_array_equal(found.asnumpy(), OTHER @ DENSE)
 
 
+@pytest.mark.parametrize("options, stype", [
+    ({"transpose_b": True}, "csr"), ({"transpose_b": True, "forward_stype": "default"}, "default"),
+    ({"transpose_a": True}, "default"), ({"transpose_a": True, "forward_stype": "csr"}, "csr"),
+])  # fmt: skip
+def test_storage_of_products_with_a_csr_matrix_on_the_right(options, stype):
+    """As MXNet 1.9.1 stores them."""
+    x = nd.array([[0, 1, 0, 2], [0, 0, 0, 0], [3, 0, 0, 4]])
+    found = nd.dot(x, x.tostype("csr"), **options)
+    assert getattr(found, "stype", "default") == stype
+    assert found.asnumpy().tolist() == (
+        [[5, 0, 8], [0, 0, 0], [8, 0, 25]]
+        if "transpose_b" in options
+        else [[9, 0, 0, 12], [0, 1, 0, 2], [0] * 4, [12, 2, 0, 20]]
+    )
+
+
+def test_products_of_two_types_are_refused():
+    """As of dense arrays; with a csr matrix on the right, the result was of the wider type."""
+    with pytest.raises(mx.MXNetError, match="float64"):
+        nd.dot(nd.array(OTHER, dtype="float64"), stored(DENSE, "csr"))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("width", [1, 3, 16, 63, 64, 65, 150])
 def test_products_of_every_width(dtype, width):

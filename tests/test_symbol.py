@@ -559,6 +559,18 @@ def test_astype_takes_a_name_and_attributes():
     assert sym.Variable("x").astype(dtype="int32", attr={"__kind__": "c"}).attr("__kind__") == "c"
 
 
+@pytest.mark.parametrize("method, options, shape", [
+    ("expand_dims", {"axis": 1}, (1, 1, 2, 3)), ("flatten", {}, (1, 6)),
+    ("squeeze", {}, (2, 3)), ("squeeze", {"axis": 0}, (2, 3)),
+])  # fmt: skip
+def test_methods_that_reshape_take_inplace_as_in_mxnet(method, options, shape):
+    """MXNet's methods of symbols accept it, so that a function serves arrays and symbols; it has no effect on the graph."""
+    x = mx.sym.Variable("x")
+    found = getattr(x, method)(inplace=True, name="y", **options)
+    assert found.tojson() == getattr(x, method)(name="y", **options).tojson()
+    assert found.infer_shape(x=(1, 2, 3))[1] == [shape]
+
+
 def test_methods_that_reshape_like_another_take_its_mxnet_name():
     x, like = mx.nd.zeros((2, 6)), mx.nd.zeros((3, 4))
     assert x.reshape_like(rhs=like).shape == (3, 4)

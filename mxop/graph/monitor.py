@@ -32,16 +32,8 @@ _NAMED = frozenset(("_contrib_quadratic", "add_n"))
 class Monitor:
     """Runs an executor's graph node by node.
 
-    In forward, outputs of the symbol's nodes are reported in the symbol's order, as soon as they are computed; in backward,
-    the gradients of their inputs, in reverse order.
-
-    Parameters
-    ----------
-    executor : Executor
-    callback : callable
-        ``callback(name, array)``.
-    monitor_all : bool
-        Whether to report inputs in forward, too.
+    In forward, ``callback(name, array)`` gets the outputs of the symbol's nodes in the symbol's order, as soon as they are
+    computed, and with `monitor_all` their inputs; in backward, the gradients of their inputs, in reverse order.
     """
 
     def __init__(self, executor: Any, callback: Callable[[str, Any], None], monitor_all: bool):
@@ -151,9 +143,11 @@ class Monitor:
                         self.callback(own[0].name, self._arrays[entry])
                     self.callback(f"{node.name}_{name}", self._arrays[entry])
         op: Any = node.op
+        shown = node.visible_outputs
         states = {k for _, k in op.written_inputs(node.attrs, len(node.inputs))}  # MXNet does not name new values of states
         for k, (name, entry) in enumerate(zip(node.output_names(), outputs, strict=True)):
-            if entry in self._arrays and k not in states:
+            filler = k >= shown and entry in outputs[:shown]  # LayerNorm returns its result in place of means nobody asked for
+            if entry in self._arrays and k not in states and not filler:
                 self.callback(name, self._arrays[entry])
 
 

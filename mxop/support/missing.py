@@ -100,15 +100,7 @@ def names_shown(namespace: dict[str, Any], *names: Iterable[str]) -> list[str]:
 
 
 def hooks(namespace: dict[str, Any], names: Sequence[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a public module that has these names, and :data:`KINDS`.
-
-    Parameters
-    ----------
-    namespace : dict
-        The module's ``globals()``.
-    names : sequence of str
-        Its ``__all__``.
-    """
+    """Return ``__getattr__`` and ``__dir__`` of a public module by its ``globals()`` and ``__all__``; it has :data:`KINDS`."""
 
     namespace.setdefault("__path__", [])  # so that ``from mxop.util import use_np`` comes to the finder below
 

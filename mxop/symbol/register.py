@@ -26,14 +26,9 @@ _made: dict[tuple[str, str], Callable] = {}  # by registered name, and name in a
 
 
 def function_for(registered: str, op: Operator, name: str) -> Callable:
-    """Return the function of one name of an operator.
+    """Return the function of one name of an operator: `registered` is ``_contrib_quadratic``, `name` that in its namespace.
 
-    Parameters
-    ----------
-    registered : str
-        The registered name (``_contrib_quadratic``).
-    name : str
-        The name in its namespace (``quadratic``); symbols without a name are called after it.
+    Symbols without a name are called after `name`.
     """
     found = _made.get((registered, name))
     if found is not None:
@@ -75,15 +70,7 @@ def signature(op: Operator) -> inspect.Signature:
 
 
 def lookup(name: str, prefixes: tuple[str, ...], where: str) -> Any:
-    """Return the function of a name in a namespace.
-
-    Parameters
-    ----------
-    prefixes : tuple of str
-        What registered names of the namespace begin with.
-    where : str
-        The namespace, for the message.
-    """
+    """Return the function of a name in the namespace `where`, whose registered names begin with one of `prefixes`."""
     for attempt in range(0 if name.startswith("__") else 2):
         for prefix in prefixes:
             op = registry.find(prefix + name)
@@ -113,7 +100,7 @@ def _method(name: str) -> Callable:
     return found
 
 
-for _name in (*fluent.NAMES, "expand_dims", "flatten", "squeeze"):
+for _name in fluent.NAMES:
     setattr(Symbol, _name, fluent.Fluent(_name, _method))
 
 
@@ -166,7 +153,8 @@ class Namespace(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         prefix = self.__dict__["_prefixes"][-1]
-        return names_shown(self.__dict__, (f"_{n}" if prefix == "_" else n for n in names_in(prefix)))
+        written = [n for n, value in self.__dict__.items() if callable(value)]  # in Python: shuffle, foreach
+        return names_shown(self.__dict__, written, (f"_{n}" if prefix == "_" else n for n in names_in(prefix)))
 
 
 def _drawing(name: str) -> Callable:

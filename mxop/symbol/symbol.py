@@ -223,6 +223,18 @@ class Symbol(Arithmetic):
             kwargs["shape"] = shape[0] if len(shape) == 1 else shape
         return invoke(registry.get("Reshape"), "reshape", self, **kwargs)
 
+    def expand_dims(self, *args: Any, inplace: bool = False, **kwargs: Any) -> Symbol:
+        """Insert a dimension of size 1 at `axis`; `inplace` is for arrays alone."""
+        return invoke(registry.get("expand_dims"), "expand_dims", self, *args, **kwargs)
+
+    def flatten(self, *args: Any, inplace: bool = False, **kwargs: Any) -> Symbol:
+        """Merge all dimensions but the first; `inplace` is for arrays alone."""
+        return invoke(registry.get("Flatten"), "flatten", self, *args, **kwargs)
+
+    def squeeze(self, *args: Any, inplace: bool = False, **kwargs: Any) -> Symbol:
+        """Remove dimensions of size 1, those of `axis` if it is given; `inplace` is for arrays alone."""
+        return invoke(registry.get("squeeze"), "squeeze", self, *args, **kwargs)
+
     def transpose(self, *axes: Any, **kwargs: Any) -> Symbol:
         """Permute the dimensions: ``x.transpose((1, 0))`` or ``x.transpose(1, 0)``; reverse them without axes."""
         if axes:

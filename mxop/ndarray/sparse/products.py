@@ -41,15 +41,17 @@ def _distinct(numbers: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
 # ---- products --------------------------------------------------------------------------------------------------------
 def _dot(name: str, lhs: Any, rhs: Any, transpose_a: bool = False, transpose_b: bool = False, forward_stype: Any = None,
          **kwargs: Any) -> Any:  # fmt: skip
-    if kwargs or transpose_b:
+    if kwargs:
         return NotImplemented
-    if isinstance(lhs, CSRNDArray) and isinstance(rhs, (Dense, RowSparseNDArray)) and rhs.ndim <= 2:
+    if not transpose_b and isinstance(lhs, CSRNDArray) and isinstance(rhs, (Dense, RowSparseNDArray)) and rhs.ndim <= 2:
         found = _product(lhs, rhs, transpose_a, transpose_a and forward_stype in (None, "row_sparse"))
         inputs = involved([lhs, rhs])
         return recorded(_OfProduct(lhs, rhs, transpose_a), inputs, found) if inputs else found
-    plain = isinstance(lhs, Dense) and lhs.ndim == 2 and not transpose_a and not involved([lhs, rhs])
-    if plain and isinstance(rhs, CSRNDArray) and forward_stype in (None, "csr") and not on_gpu(rhs._values):
-        return CSRNDArray((scipy_sparse().csr_matrix(host(lhs)) @ rhs._matrix).tocsr())
+    plain = isinstance(lhs, Dense) and lhs.ndim == 2 and lhs.dtype == rhs.dtype and not involved([lhs, rhs])
+    wanted = forward_stype == "csr" or (forward_stype is None and not transpose_a)
+    if plain and wanted and isinstance(rhs, CSRNDArray) and not on_gpu(rhs._values):
+        left, right = scipy_sparse().csr_matrix(host(lhs)), rhs._matrix
+        return CSRNDArray(((left.T if transpose_a else left) @ (right.T if transpose_b else right)).tocsr())
     return NotImplemented
 
 
