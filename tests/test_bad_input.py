@@ -513,3 +513,14 @@ def test_a_step_beyond_all_arrays_takes_the_first_element_when_recorded():
         y = x[..., -1 : 100 : 2**63 - 1]
     y.backward()
     assert y.asnumpy().tolist() == [[1], [3], [5]] and x.grad.asnumpy().tolist() == [[0, 1]] * 3
+
+
+@pytest.mark.parametrize("value, end", [
+    (a, "got <Symbol a>"), ("x", "got 'x'"), (3, "got 3: use mx.nd.array()"),
+    (np.ones(1), "got array([1.]): use mx.nd.array()"),
+])  # fmt: skip
+def test_an_argument_that_is_no_array(value, end):
+    """Only what can be one is to be made an array."""
+    with pytest.raises(TypeError) as caught:
+        nd.exp(value)
+    assert str(caught.value) == f"operator exp: argument data must be an NDArray, {end}"

@@ -519,8 +519,7 @@ cdef tuple without_output(object op, tuple args, object out):
 
 cdef object not_an_array(op, argument, value):
     """Return the error of an argument that is not an array; numbers and NumPy's arrays can become one."""
-    plain = isinstance(value, (int, float, list, tuple)) or hasattr(type(value), "__array__")
-    hint = ": make an array of it with mx.nd.array()" if plain else ""
+    hint = ": use mx.nd.array()" * (isinstance(value, (int, float, list, tuple)) or hasattr(value, "__array_interface__"))
     return OpTypeError(f"operator {op.name}: argument {argument} must be an NDArray, got {shown(value)}{hint}")
 
 

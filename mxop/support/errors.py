@@ -179,10 +179,8 @@ _OTHER_WORDS = {
     "mm": ("dot",), "bmm": ("batch_dot",), "cat": ("concat",), "concatenate": ("concat",), "view": ("reshape",),
     "permute": ("transpose",), "unsqueeze": ("expand_dims",), "numpy": ("asnumpy",), "amax": ("max",), "amin": ("min",),
     "absolute": ("abs",), "fabs": ("abs",), "tensor": ("array",), "asarray": ("array",), "masked_fill": ("where",),
-    "conv1d": ("Convolution",), "conv2d": ("Convolution",), "conv3d": ("Convolution",), "conv_transpose2d": ("Deconvolution",),
-    "linear": ("FullyConnected",), "dense": ("FullyConnected",), "gelu": ("LeakyReLU",), "max_pool2d": ("Pooling",),
-    "avg_pool2d": ("Pooling",), "cross_entropy": ("softmax_cross_entropy",), "inv": ("inverse",), "lr": ("learning_rate",),
-    "size": ("shape",),
+    "conv2d": ("Convolution",), "linear": ("FullyConnected",), "dense": ("FullyConnected",), "max_pool2d": ("Pooling",),
+    "gelu": ("LeakyReLU",), "inv": ("inverse",), "lr": ("learning_rate",), "size": ("shape",),
 }  # fmt: skip
 
 
