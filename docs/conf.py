@@ -19,7 +19,8 @@ import mxop as mx
 from mxop.cli import reference
 
 sys.path.insert(0, str(Path(__file__).parent))
-from mathematics import FORMULAS, TOPICS, mathml
+from formulas import FORMULAS
+from mathematics import TOPICS, mathml
 
 DOCS = Path(__file__).parent
 MODULES = DOCS / "api" / "modules"

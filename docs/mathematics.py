@@ -1,4 +1,4 @@
-"""Topics and formulas of the pages of operators; formulas are MathML, which browsers show without a script."""
+"""Topics of the pages of operators, and formulas as MathML, which browsers show without a script."""
 
 from __future__ import annotations
 
@@ -50,6 +50,12 @@ def _row(node: ast.expr, needed: int = 0) -> str:
 
 
 def _inside(node: ast.expr) -> str:
+    if isinstance(node, ast.Compare) and len(node.ops) > 1:  # a <= x < b
+        rest = (
+            f"<mo>{escape(BINARY[OPERATORS[type(op)]])}</mo>{_row(x, 2)}"
+            for op, x in zip(node.ops, node.comparators, strict=True)
+        )
+        return _row(node.left, 2) + "".join(rest)
     name, args = _call(node)
     if name == "pow":
         return f"<msup>{_row(args[0], 9)}{_row(args[1])}</msup>"
@@ -131,7 +137,7 @@ def _leaf(node: ast.expr) -> str:
     if isinstance(node, ast.Subscript):
         return f"<msub>{_row(node.value)}{_row(node.slice)}</msub>"
     if isinstance(node, ast.Tuple):
-        return "<mo>,</mo>".join(map(_row, node.elts))
+        return "<mo>,</mo>".join(f"<mo>(</mo>{_row(e)}<mo>)</mo>" if isinstance(e, ast.Tuple) else _row(e) for e in node.elts)
     raise ValueError(f"no mathematics for {ast.dump(node)}")
 
 
@@ -164,150 +170,4 @@ TOPICS = {
     "Quantization (int8)": "quantize quantized quantized_parts",
     "Fourier transform and sketches": "spectrum",
     "Sparse storage": "storage",
-}
-
-#: What operators compute that are not formulas of one element, by the names of their functions.
-FORMULAS: dict[str, list[str]] = {
-    # ---- activations and layers
-    "Activation": [
-        "relu = maximum(data, 0)",
-        "sigmoid = 1/(1 + exp(-data))",
-        "tanh = tanh(data)",
-        "softrelu = log(1 + exp(data))",
-        "softsign = data/(1 + abs(data))",
-    ],
-    "LeakyReLU": [
-        "leaky = where(data > 0, data, slope*data)",
-        "elu = where(data > 0, data, slope*(exp(data) - 1))",
-        "gelu = data/2*(1 + erf(data/sqrt(2)))",
-        "selu = 1.0507*where(data > 0, data, 1.6733*(exp(data) - 1))",
-        "prelu = where(data > 0, data, gamma*data)",
-    ],
-    "sigmoid": ["y = 1/(1 + exp(-data))"],
-    "log_sigmoid": ["y = -log(1 + exp(-data))"],
-    "softsign": ["y = data/(1 + abs(data))"],
-    "softmax": ["y[i] = exp(data[i]/temperature)/sum(j, exp(data[j]/temperature))"],
-    "softmin": ["y[i] = exp(-data[i]/temperature)/sum(j, exp(-data[j]/temperature))"],
-    "log_softmax": ["y[i] = data[i]/temperature - log(sum(j, exp(data[j]/temperature)))"],
-    "SoftmaxActivation": ["y[i] = exp(data[i])/sum(j, exp(data[j]))"],
-    "softmax_cross_entropy": ["y = -sum(n, log(softmax(data[n])[label[n]]))"],
-    "FullyConnected": ["y[n,i] = sum(k, data[n,k]*weight[i,k]) + bias[i]"],
-    "Embedding": ["y[i] = weight[data[i]]"],
-    "Dropout": ["y = cases(u >= p, data/(1 - p), 0)"],
-    "RNN": ["h[t] = tanh(W*x[t] + b + R*h[t-1] + r)"],
-    # ---- convolution and pooling
-    "Convolution": ["y[n,f,p] = bias[f] + sum((c,q), weight[f,c,q]*data[n,c,stride*p + dilate*q - pad])"],
-    "Deconvolution": ["y[n,f,s] = bias[f] + sum((c, stride*p + dilate*q - pad == s), data[n,c,p]*weight[c,f,q])"],
-    "Pooling": [
-        "maximum[n,c,p] = max(q, data[n,c,stride*p + q - pad])",
-        "average[n,c,p] = 1/K*sum(q, data[n,c,stride*p + q - pad])",
-    ],
-    "im2col": ["y[n,(c,q),p] = data[n,c,stride*p + dilate*q - pad]"],
-    # ---- normalization
-    "LayerNorm": [
-        "y = gamma*(data - mu)/sqrt(sigma**2 + eps) + beta",
-        "mu = 1/n*sum(i, data[i])",
-        "sigma**2 = 1/n*sum(i, (data[i] - mu)**2)",
-    ],
-    "BatchNorm": [
-        "y = gamma*(data - mu)/sqrt(sigma**2 + eps) + beta",
-        "moving_mean = momentum*moving_mean + (1 - momentum)*mu",
-    ],
-    "GroupNorm": ["y = gamma*(data - mu)/sqrt(sigma**2 + eps) + beta"],
-    "InstanceNorm": ["y = gamma*(data - mu)/sqrt(sigma**2 + eps) + beta"],
-    "L2Normalization": ["y = data/sqrt(sum(i, data[i]**2) + eps)"],
-    "LRN": ["y[c] = data[c]/(knorm + alpha/nsize*sum(j, data[j]**2))**beta"],
-    # ---- reductions
-    "sum": ["y = sum(i, data[i])"],
-    "mean": ["y = 1/n*sum(i, data[i])"],
-    "prod": ["y = prod(i, data[i])"],
-    "nansum": ["y = sum(i, where(data[i] == data[i], data[i], 0))"],
-    "nanprod": ["y = prod(i, where(data[i] == data[i], data[i], 1))"],
-    "max": ["y = max(i, data[i])"],
-    "min": ["y = min(i, data[i])"],
-    "argmax": ["y = argmax(i, data[i])"],
-    "argmin": ["y = argmin(i, data[i])"],
-    "norm": ["y = sqrt(sum(i, data[i]**2))"],
-    "moments": ["mean = 1/n*sum(i, data[i])", "variance = 1/n*sum(i, (data[i] - mean)**2)"],
-    "multi_sum_sq": ["y[k] = sum(i, data[k,i]**2)"],
-    "cumsum": ["y[i] = sum(j <= i, data[j])"],
-    # ---- matrices
-    "dot": ["y[i,j] = sum(k, lhs[i,k]*rhs[k,j])"],
-    "batch_dot": ["y[b,i,j] = sum(k, lhs[b,i,k]*rhs[b,k,j])"],
-    "matmul": ["y[b,i,j] = sum(k, lhs[b,i,k]*rhs[b,k,j])"],
-    "einsum": ["y[i,j] = sum(k, a[i,k]*b[k,j])"],
-    "linalg.gemm": ["y = alpha*A*B + beta*C"],
-    "linalg.gemm2": ["y = alpha*A*B"],
-    "linalg.syrk": ["y = alpha*A*T(A)"],
-    "linalg.trmm": ["y = alpha*A*B"],
-    "linalg.trsm": ["y = alpha*inverse(A)*B"],
-    "linalg.potrf": ["A = L*T(L)"],
-    "linalg.potri": ["y = inverse(A*T(A))"],
-    "linalg.det": ["y = det(A)"],
-    "linalg.inverse": ["y = inverse(A)"],
-    "linalg.slogdet": ["sign = det(A)/abs(det(A))", "logabsdet = log(abs(det(A)))"],
-    "linalg.sumlogdiag": ["y = sum(i, log(A[i,i]))"],
-    "linalg.gelqf": ["A = L*Q", "Q*T(Q) = 1"],
-    "linalg.syevd": ["A = T(U)*diag(L)*U"],
-    "khatri_rao": ["y[(i,j),k] = a[i,k]*b[j,k]"],
-    # ---- shapes and indices
-    "transpose": ["y[j,i] = data[i,j]"],
-    "diag": ["y[i] = data[i,i+k]"],
-    "take": ["y[i] = a[indices[i]]"],
-    "pick": ["y[i] = data[i,index[i]]"],
-    "one_hot": ["y[i,k] = where(indices[i] == k, on_value, off_value)"],
-    "where": ["result = where(condition != 0, x, y)"],
-    "gather_nd": ["y[i] = data[indices[0,i], indices[1,i]]"],
-    "batch_take": ["y[i] = a[i,indices[i]]"],
-    "SwapAxis": ["y[j,i] = data[i,j]"],
-    "reverse": ["y[i] = data[n - 1 - i]"],
-    "repeat": ["y[i] = data[floor(i/repeats)]"],
-    "tile": ["y[i] = data[mod(i, n)]"],
-    "stack": ["y[k,i] = data[k][i]"],
-    "linalg.makediag": ["y[i,i+offset] = A[i]"],
-    "linalg.extractdiag": ["y[i] = A[i,i+offset]"],
-    "UpSampling": ["y[n,c,i,j] = data[n,c,floor(i/scale),floor(j/scale)]"],
-    "slice_axis": ["y[i] = data[begin + i]"],
-    # ---- losses
-    "LinearRegressionOutput": ["y = data", "gradient = grad_scale/m*(data - label)"],
-    "MAERegressionOutput": ["y = data", "gradient = grad_scale/m*sign(data - label)"],
-    "LogisticRegressionOutput": ["y = 1/(1 + exp(-data))", "gradient = grad_scale/m*(y - label)"],
-    "SoftmaxOutput": ["y[i] = exp(data[i])/sum(j, exp(data[j]))", "gradient[i] = grad_scale*(y[i] - where(i == label, 1, 0))"],
-    "smooth_l1": ["y = where(abs(data) < 1/scalar**2, (scalar*data)**2/2, abs(data) - 1/(2*scalar**2))"],
-    "CTCLoss": ["y = -log(p(label, data))"],
-    # ---- updates
-    "sgd_update": ["weight = weight - lr*(grad + wd*weight)"],
-    "sgd_mom_update": ["mom = momentum*mom - lr*(grad + wd*weight)", "weight = weight + mom"],
-    "nag_mom_update": ["mom = momentum*mom - lr*(grad + wd*weight)", "weight = weight + momentum*mom - lr*(grad + wd*weight)"],
-    "adam_update": [
-        "g = grad + wd*weight",
-        "mean = beta1*mean + (1 - beta1)*g",
-        "var = beta2*var + (1 - beta2)*g**2",
-        "weight = weight - lr*mean/(sqrt(var) + epsilon)",
-    ],
-    "rmsprop_update": [
-        "g = grad + wd*weight",
-        "n = gamma1*n + (1 - gamma1)*g**2",
-        "weight = weight - lr*g/sqrt(n + epsilon)",
-    ],
-    "signsgd_update": ["weight = (1 - lr*wd)*weight - lr*sign(grad)"],
-    "signum_update": [
-        "mom = momentum*mom - (1 - momentum)*(grad + wd*weight)",
-        "weight = (1 - lr*wd_lh)*weight + lr*sign(mom)",
-    ],
-    "sparse.adagrad_update": ["history = history + grad**2", "weight = weight - lr*(grad/sqrt(history + epsilon) + wd*weight)"],
-    # ---- densities
-    "random.pdf_normal": ["p = 1/(sigma*sqrt(2*pi))*exp(-(sample - mu)**2/(2*sigma**2))"],
-    "random.pdf_uniform": ["p = where(low <= sample, 1/(high - low), 0)"],
-    "random.pdf_exponential": ["p = lam*exp(-lam*sample)"],
-    "random.pdf_gamma": ["p = beta**alpha/gamma(alpha)*sample**(alpha - 1)*exp(-beta*sample)"],
-    "random.pdf_poisson": ["p = lam**sample*exp(-lam)/gamma(sample + 1)"],
-    "random.normal": ["p(y) = 1/(scale*sqrt(2*pi))*exp(-(y - loc)**2/(2*scale**2))"],
-    "random.uniform": ["p(y) = 1/(high - low)"],
-    "random.exponential": ["p(y) = lam*exp(-lam*y)"],
-    "random.poisson": ["p(y) = lam**y*exp(-lam)/gamma(y + 1)"],
-    # ---- spectra
-    "contrib.fft": ["y[k] = sum(n, data[n]*exp(-2*pi*i*k*n/N))"],
-    "contrib.ifft": ["y[n] = sum(k, data[k]*exp(2*pi*i*k*n/N))"],
-    "contrib.div_sqrt_dim": ["y = data/sqrt(d)"],
 }

@@ -245,7 +245,13 @@ SPELLINGS = [
     (lambda: nd.power(10**5000, 10**400), ArithmeticError, ["power", "too large"]),
     (lambda: nd.divide(1, 0), ZeroDivisionError, ["divide(1, 0)", "division by zero"]),
     (lambda: len(nd.ones(2).sum().reshape(())), TypeError, ["len", "0-d"]),
-    (lambda: bool(ONES), ValueError, ["truth value", "more than one"]),
+    (lambda: bool(ONES), ValueError, ["truth value", "more than one", "use x.any() or x.all()"]),
+    (lambda: nd.exp([1, 2]), TypeError, ["exp: argument data", "NDArray", "[1, 2]", "mx.nd.array()"]),
+    (lambda: nd.take(ONES, np.ones(2)), TypeError, ["take: argument indices", "NDArray", "mx.nd.array()"]),
+    (lambda: nd.concat(ONES, 3), TypeError, ["Concat: argument 1", "got 3", "mx.nd.array()"]),
+    (lambda: nd.FullyConnected(ONES, ONES, num_hidden=2), TypeError, ["missing: bias; no_bias=True leaves it out"]),
+    (lambda: nd.zeros((0, 3)), ValueError, ["nd.zeros", "(0, 3)", "with mx.util.np_shape(True):"]),
+    (lambda: mx.metric.Accuracy().update([ONES], [ONES, ONES]), ValueError, ["number of arrays of the labels is 1, that"]),
     (lambda: mx.cpu(2**31), ValueError, ["cpu", "2147483648"]),
     (lambda: mx.cpu("0"), TypeError, ["cpu", "'0'"]),
     (lambda: np.add(ONES, ONES, out="x"), TypeError, ["add"]),
@@ -507,3 +513,14 @@ def test_a_step_beyond_all_arrays_takes_the_first_element_when_recorded():
         y = x[..., -1 : 100 : 2**63 - 1]
     y.backward()
     assert y.asnumpy().tolist() == [[1], [3], [5]] and x.grad.asnumpy().tolist() == [[0, 1]] * 3
+
+
+@pytest.mark.parametrize("value, end", [
+    (a, "got <Symbol a>"), ("x", "got 'x'"), (3, "got 3: use mx.nd.array()"),
+    (np.ones(1), "got array([1.]): use mx.nd.array()"),
+])  # fmt: skip
+def test_an_argument_that_is_no_array(value, end):
+    """Only what can be one is to be made an array."""
+    with pytest.raises(TypeError) as caught:
+        nd.exp(value)
+    assert str(caught.value) == f"operator exp: argument data must be an NDArray, {end}"

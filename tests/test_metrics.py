@@ -135,7 +135,7 @@ def test_functions():
     extra = mx.metric.np(spread, allow_extra_outputs=True)
     extra.update([mx.nd.ones(2)], [mx.nd.array([1, 3]), mx.nd.ones(5)])
     assert extra.get() == ("spread", 1.0)
-    with pytest.raises(OpValueError, match="number is 1, that of the predictions 2"):
+    with pytest.raises(OpValueError, match="number of arrays of the labels is 1, that of the predictions 2"):
         metric.update([mx.nd.ones(2)], [mx.nd.ones(2)] * 2)
 
 

@@ -138,7 +138,9 @@ def test_the_names_are_read_when_an_error_needs_them():
     (lambda: mx.nd.csr_matrix, "it is mx.nd.sparse.csr_matrix"), (lambda: mx.sym.foreach, "it is mx.sym.contrib.foreach"),
     (lambda: mx.nd.contrib.exp, "it is mx.nd.exp"), (lambda: mx.sym.contrib.exp, "it is mx.sym.exp"),
     (lambda: mx.autograd.recrd, "did you mean 'record'?"), (lambda: mx.axes.exq, "did you mean 'exp'?"),
-    (lambda: mx.nd._plusscalar, "has no operator '_plusscalar'"),
+    (lambda: mx.nd._plusscalar, "has no operator '_plusscalar'"), (lambda: mx.nd.linalg.inv, "did you mean 'inverse'?"),
+    (lambda: mx.nd.conv2d, "did you mean 'Convolution'?"), (lambda: mx.nd.linear, "did you mean 'FullyConnected'?"),
+    (lambda: mx.nd.random.normal(size=3), "did you mean 'shape'?"),
     (lambda: mx.nd.contrib.geo_mean, "has no operator 'geo_mean'"),
 ])  # fmt: skip
 def test_suggestions(get, end):

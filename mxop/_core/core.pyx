@@ -298,8 +298,7 @@ cdef class NDArray(Array):
             return False
         if (<Array>self).size == 1:
             return bool(self.item())
-        raise OpValueError("the truth value of an NDArray with more than one element is ambiguous; "
-                           "use (x != 0).sum() or compare element by element")
+        raise OpValueError("the truth value of an NDArray with more than one element is ambiguous; use x.any() or x.all()")
 
     def __hash__(self):
         return <Py_hash_t>(<Py_ssize_t><PyObject*>self >> 4)

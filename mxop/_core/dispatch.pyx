@@ -517,6 +517,12 @@ cdef tuple without_output(object op, tuple args, object out):
     return args[:n], args[n]
 
 
+cdef object not_an_array(op, argument, value):
+    """Return the error of an argument that is not an array; numbers and NumPy's arrays can become one."""
+    hint = ": use mx.nd.array()" * (isinstance(value, (int, float, list, tuple)) or hasattr(value, "__array_interface__"))
+    return OpTypeError(f"operator {op.name}: argument {argument} must be an NDArray, got {shown(value)}{hint}")
+
+
 cdef tuple bind_arguments(OpFunction f, tuple args, dict kwargs, bint* came):
     """Sort the arguments of a call into inputs and parsed parameters."""
     cdef list inputs
@@ -527,7 +533,7 @@ cdef tuple bind_arguments(OpFunction f, tuple args, dict kwargs, bint* came):
             kwargs.setdefault(op.num_args_param, len(inputs))
         for k, a in enumerate(inputs):
             if not isinstance(a, Array):
-                raise OpTypeError(f"operator {op.name}: argument {k} must be an NDArray, got {shown(a)}")
+                raise not_an_array(op, k, a)
         return inputs, parsed_params(f, kwargs, -1, came)
     if op.open_inputs:
         inputs, params = bind_open(op, args, kwargs, ARRAY_TYPE, False)
@@ -556,7 +562,7 @@ cdef tuple bind_arguments(OpFunction f, tuple args, dict kwargs, bint* came):
                 given[name] = value
     for name, value in given.items():
         if not isinstance(value, Array):
-            raise OpTypeError(f"operator {op.name}: argument {name} must be an NDArray, got {shown(value)}")
+            raise not_an_array(op, name, value)
     attrs = parsed_params(f, kwargs, -1, came)
     wanted = op.input_names(attrs)
     missing = [n for n in wanted if n not in given]
@@ -564,8 +570,9 @@ cdef tuple bind_arguments(OpFunction f, tuple args, dict kwargs, bint* came):
         return list(given.values()), attrs  # by position alone: in the order of those that there are
     if missing or len(given) > len(wanted):
         extra = [n for n in given if n not in wanted]
+        hint = "; no_bias=True leaves it out" if missing == ["bias"] and "no_bias" in op.spec.by_name else ""
         raise OpTypeError(f"operator {op.name} takes {len(wanted)} input{'s' if len(wanted) != 1 else ''} "
-                          f"({', '.join(wanted)}); " + (f"missing: {', '.join(missing)}" if missing else
+                          f"({', '.join(wanted)}); " + (f"missing: {', '.join(missing)}{hint}" if missing else
                           f"not expected: {', '.join(extra)}"))
     return [given[n] for n in wanted], attrs
 

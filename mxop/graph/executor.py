@@ -336,7 +336,8 @@ class Executor:
                 raise OpTypeError(f"copy_params_from: {what} must be a dict of NDArrays, got {type(params).__name__}")
             for name in params:
                 if name not in targets and not allow_extra_params:
-                    raise OpValueError(f'Find name "{name}" that is not in the {what}{closest(name, targets)}')
+                    hint = f"{closest(name, targets)}; allow_extra_params=True ignores it"
+                    raise OpValueError(f"copy_params_from: {name!r} is not in the {what}{hint}")
         assign(
             (targets[name], value, f"Argument {name}")
             for _, params, targets in groups

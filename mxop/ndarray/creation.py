@@ -39,7 +39,8 @@ def _size_given(shape: Any, function: str) -> tuple[int, ...]:
     """Return a shape in which nothing is left open, as 0 and ``()`` are without ``mx.np_shape``."""
     found = shape_of(shape, function)
     if (not found or 0 in found) and not numpy_shape():
-        raise OpValueError(f"{function}: shape={found} has sizes that are unknown; with mx.util.np_shape, 0 and () are sizes")
+        hint = "in 'with mx.util.np_shape(True):' 0 and () are sizes"
+        raise OpValueError(f"{function}: shape={found} means unknown sizes, as in MXNet; {hint}")
     return found
 
 

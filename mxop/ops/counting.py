@@ -106,7 +106,7 @@ def isfinite(data):
     rule=lambda g, a, b, out, **params: (None, None),
 )  # fmt: skip
 def is_close(a, b, *, rtol: float, atol: float, equal_nan: bool):
-    """Whether numbers are close: equal, or less than ``atol + rtol * abs(b)`` away from finite `b`."""
+    """Whether numbers are close: equal, or at most ``atol + rtol * abs(b)`` away from finite `b`."""
     near = F.abs(a - b) <= atol + rtol * F.abs(b)
     close = F.where(F.abs(b) < math.inf, F.where(near, 1, 0), F.where(a == b, 1, 0))
     if equal_nan:
@@ -116,7 +116,7 @@ def is_close(a, b, *, rtol: float, atol: float, equal_nan: bool):
 
 @composite(name="_contrib_allclose")
 def allclose(F, a, b, *, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = True):
-    """Whether all elements are close, as 1 or 0 of uint8: less than ``atol + rtol * abs(b)`` apart.
+    """Whether all elements are close, as 1 or 0 of uint8: at most ``atol + rtol * abs(b)`` apart.
 
     An infinity is close to itself only.
 

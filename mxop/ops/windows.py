@@ -69,7 +69,7 @@ def _count(op, size, at, axis, count):
     spare = padded - at.reach(axis)
     if spare < 0:
         raise OpValueError(f"operator {op}: a window spans {at.reach(axis)} elements (kernel={at.kernel}, dilate={at.dilate}) "
-                           f"of dimension {axis} of the image, which has {size}, padded {padded}")  # fmt: skip
+                           f"of dimension {axis} of the image, which has {size}, and {padded} with padding")  # fmt: skip
     return (spare // stride if count == "valid" else -(-spare // stride)) + 1
 
 

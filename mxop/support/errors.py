@@ -179,6 +179,8 @@ _OTHER_WORDS = {
     "mm": ("dot",), "bmm": ("batch_dot",), "cat": ("concat",), "concatenate": ("concat",), "view": ("reshape",),
     "permute": ("transpose",), "unsqueeze": ("expand_dims",), "numpy": ("asnumpy",), "amax": ("max",), "amin": ("min",),
     "absolute": ("abs",), "fabs": ("abs",), "tensor": ("array",), "asarray": ("array",), "masked_fill": ("where",),
+    "conv2d": ("Convolution",), "linear": ("FullyConnected",), "dense": ("FullyConnected",), "max_pool2d": ("Pooling",),
+    "gelu": ("LeakyReLU",), "inv": ("inverse",), "lr": ("learning_rate",), "size": ("shape",),
 }  # fmt: skip
 
 

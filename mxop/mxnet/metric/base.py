@@ -33,8 +33,8 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
     """
     found = (labels.shape, preds.shape) if shape else (len(labels), len(preds))
     if found[0] != found[1]:
-        what = "shape" if shape else "number"
-        raise OpValueError(f"metric: the labels' {what} is {found[0]}, that of the predictions {found[1]}")
+        what = "shape" if shape else "number of arrays"
+        raise OpValueError(f"metric: the {what} of the labels is {found[0]}, that of the predictions {found[1]}")
     if wrap:
         labels, preds = ([x] if isinstance(x, (NDArray, numpy.ndarray)) else x for x in (labels, preds))
     return labels, preds
