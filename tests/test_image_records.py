@@ -101,6 +101,23 @@ def test_labels_and_parts(records):
     assert [label for some in by_place for label in some] == [0.5, 1.5, 2.5, 3.5, 4.5] and all(by_place)
 
 
+def test_fewer_images_than_a_batch_has_are_repeated(records):
+    some = batches(records, batch_size=12)
+    for _ in range(2):
+        (batch,) = list(some)
+        assert (batch.label[0].asnumpy() - 0.5).tolist() == [0, 1, 2, 3, 4] * 2 + [0, 1] and batch.pad == 7
+        some = batches(records, batch_size=12)
+
+
+def test_mixed_images_that_fill_a_batch_up_are_those_of_the_next_epoch(records):
+    """One order after the other: every five images are all of them."""
+    some, seen = batches(records, batch_size=3, shuffle=True), []
+    for _ in range(6):
+        seen += [label for batch in some for label in batch.label[0].asnumpy().tolist()]
+        some.reset()
+    assert all(sorted(seen[k : k + 5]) == [0.5, 1.5, 2.5, 3.5, 4.5] for k in range(0, len(seen) - 4, 5))
+
+
 def test_records_are_mixed_before_each_epoch(records):
     some, again = (batches(records, batch_size=5, shuffle=True, seed=3) for _ in range(2))
     orders = []
@@ -136,7 +153,7 @@ def test_many_threads_make_the_same_batches(records):
 @pytest.mark.parametrize("params, told", [
     ({"data_shape": (2, 6, 7)}, r"data_shape=\(2, 6, 7\)"), ({"batch_size": 0}, "batch_size=0"),
     ({"dtype": "float16"}, "dtype='float16'"),
-    ({"batch_size": 11}, "batch_size=11, but there are 5 images"),
+    ({"data_shape": 7}, "data_shape=7"),
     ({"num_parts": 2, "part_index": 2}, "part_index=2 is none of 2 parts"),
     ({"rotate": 90}, "rotate=90; mxop's ImageRecordIter has no rotate"), ({"resise": 3}, "unknown parameter resise"),
     ({"path_imgrec": "nowhere.rec"}, "nowhere.rec"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from ... import ndarray as nd
 from ...ndarray import NDArray
+from ...support.dtypes import code_of, numpy_dtype
 from ...support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, shown
 from .. import recordio
 from ..io.base import DataBatch, DataDesc, DataIter, checked_size
@@ -98,55 +100,48 @@ class ImageRecordIter(DataIter):
                  data_name: str = "data", label_name: str = "softmax_label", seed_aug: int | None = None,
                  **kwargs: Any):  # fmt: skip
         super().__init__(checked_size(batch_size, _WHO))
-        self.data_shape, self.dtype = _shape(data_shape), np.dtype(dtype or "float32").name
+        self.data_shape, self.dtype = _shape(data_shape), numpy_dtype(code_of(dtype or "float32")).name
         if self.dtype not in _TYPES:
             raise OpValueError(f"{_WHO}: dtype={shown(dtype)}; expected one of {', '.join(_TYPES)}")
         self.label_width, self.round_batch = label_width, round_batch
         self._change = _changes(self.data_shape, self.dtype, **_present(kwargs))
         self._labels = _list_file(path_imglist, "float32", _WHO) if path_imglist else None
         self._records = _Records(path_imgrec, path_imgidx, num_parts, part_index, random.Random(seed) if shuffle else None)
-        if round_batch and self.batch_size > 2 * len(self._records):
-            raise OpValueError(f"{_WHO}: batch_size={batch_size}, but there are {len(self._records)} images")
         if seed_aug is not None:
             random.seed(seed_aug)
         self.provide_data = [DataDesc(data_name, (batch_size, *self.data_shape), self.dtype)]
         self.provide_label = [DataDesc(label_name, (batch_size, label_width) if label_width > 1 else (batch_size,))]
         self._threads = ThreadPoolExecutor(max(1, preprocess_threads), "mxop-decode")
         self._order: Iterator[bytes] = iter(())
-        self._extra: list[Future] = []  # with which the last batch was filled up, and that the next epoch does not have
+        self._next: Iterator[bytes] | None = None  # of the next epoch, whose first images fill the last batch up
         self._ahead: list[Future] = []
         self.reset()
 
     def reset(self) -> None:
         """Begin the next epoch, behind the images with which the last batch was filled up."""
-        self._order = self._records.epoch()
-        for _ in self._extra:
-            next(self._order)
-        self._extra, self._ahead = [], []
-        self._fetch(self._ahead)
+        self._order, self._next = self._next or iter(()), None
+        self._ahead = self._fetched(self._order, self.batch_size)
+        if not self._ahead:
+            self._order = self._records.epoch()
+            self._ahead = self._fetched(self._order, self.batch_size)
 
-    def _fetch(self, to: list[Future]) -> None:
-        """Let threads decode the images of a batch, as many as are left."""
-        for record in self._order:
-            to.append(self._threads.submit(self._decoded, record))
-            if len(to) == self.batch_size:
-                return
+    def _fetched(self, order: Iterator[bytes], most: int) -> list[Future]:
+        """Let threads decode the next images, as many as are left."""
+        return [self._threads.submit(self._decoded, record) for record in islice(order, most)]
 
     def next(self) -> DataBatch:
         """Return the next batch."""
         if not self._ahead:
             raise StopIteration
-        found, self._ahead = self._ahead, []
+        found = self._ahead
         pad = self.batch_size - len(found)
-        if pad and self.round_batch:
-            self._order = self._records.epoch(again=True)
-            self._extra = [self._threads.submit(self._decoded, next(self._order)) for _ in range(pad)]
-            self._order = iter(())
-        else:
-            self._fetch(self._ahead)
+        self._ahead = [] if pad else self._fetched(self._order, self.batch_size)
+        while self.round_batch and len(found) < self.batch_size:  # more than once where there are fewer images than a batch has
+            self._next = self._records.epoch()
+            found += self._fetched(self._next, self.batch_size - len(found))
         data = np.zeros((self.batch_size, *self.data_shape), self.dtype)
         labels = np.zeros(self.provide_label[0].shape, "float32")
-        for k, future in enumerate(found + self._extra):
+        for k, future in enumerate(found):
             pixels, label = future.result()
             data[k], labels[k] = self._change(nd.array(pixels, dtype="uint8")), label.reshape(labels.shape[1:])
         return DataBatch([nd.array(data, dtype=self.dtype)], [nd.array(labels)], pad=pad)
@@ -184,12 +179,9 @@ class _Records:
         if not self.places:
             raise OpValueError(f"{_WHO}: there are no images")
 
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def epoch(self, again: bool = False) -> Iterator[bytes]:
-        """Yield the records of an epoch; of the one before `again`."""
-        if self.mixed is not None and not again:
+    def epoch(self) -> Iterator[bytes]:
+        """Yield the records of an epoch."""
+        if self.mixed is not None:
             self.mixed.shuffle(self.places)
         for place in list(self.places):
             record = self.file._read_at(place)
@@ -200,7 +192,7 @@ class _Records:
 
 def _shape(given: Any) -> tuple[int, int, int]:
     """Return the shape of an image."""
-    if len(given) != 3 or given[0] not in (1, 3, 4) or min(given) < 1:
+    if not isinstance(given, (tuple, list)) or len(given) != 3 or given[0] not in (1, 3, 4) or min(given) < 1:
         raise OpValueError(f"{_WHO}: data_shape={shown(given)}; expected channels (1, 3 or 4), height and width")
     return tuple(given)  # type: ignore[return-value]
 
