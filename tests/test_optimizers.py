@@ -365,7 +365,7 @@ def test_a_scheduler_alone_sets_the_rate():
 
 
 @pytest.mark.parametrize(("name", "given", "words"), [
-    ("sgd", {"lr": 1}, "SGD has no parameter 'lr'; its parameters are: momentum, .*learning_rate"),
+    ("sgd", {"lr": 1}, "SGD has no parameter 'lr'; did you mean 'learning_rate'.*: momentum, lazy_update"),
     ("adam", {"beta": 0.9}, "Adam has no parameter 'beta'; did you mean 'beta.'.*: learning_rate, beta1, beta2, epsilon"),
 ])  # fmt: skip
 def test_parameters_that_there_are_not(name, given, words):

@@ -515,6 +515,7 @@ def test_a_symbol_as_a_function_of_arrays():
     np.testing.assert_allclose(plain.asnumpy(), (2 * arrays[0].asnumpy() + 1) / np.sqrt(1.001) + 3, rtol=1e-5)
     out = mx.nd.zeros((3, 2))
     assert op(*arrays, out=out) is out and (out == plain).asnumpy().all()
+    mx.random.seed(1)  # of 64 seeds, one drops all elements
     with mx.autograd.record():
         op(*arrays).sum().backward()
     assert arrays[3].asnumpy().any() and arrays[0].grad.shape == (3, 2)  # the moving mean followed
