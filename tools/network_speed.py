@@ -1,6 +1,6 @@
-"""Time whole networks beside torch, torch.compile and MXNet 1.9.1, in turn, in one run.
+"""Time whole networks, and operators of detection, beside torch, torch.compile and MXNet 1.9.1, in turn, in one run.
 
-    python tools/network_speed.py [--mxnet PYTHON_WITH_MXNET] [inference] [training] [memory] [images]
+    python tools/network_speed.py [--mxnet PYTHON_WITH_MXNET] [inference] [training] [memory] [images] [regions]
 
 It needs torch and torchvision.  The networks are those of torchvision, and ResNet-100 of ArcFace; the symbols of mxop and MXNet
 are made of the layers that torch traces, with the same weights, and all results are compared.  Prints Markdown: medians,
@@ -342,9 +342,82 @@ def images(_):
     report("1,000 JPEG images", rounds(repeated({"mxop": with_mxop, "torchvision": with_torchvision})))
 
 
+def regions(_):
+    """Regions, deformed filters and sampled images: forward, and forward and backward."""
+    random, ops = np.random.RandomState(0), torchvision.ops
+    corners = random.uniform(0, 600, (2, 512, 2))
+    boxes = np.concatenate([random.randint(0, 2, (512, 1)), corners.min(0), corners.max(0)], 1)
+    angles, (x, y) = np.linspace(0.1, 0.6, 8)[:, None, None], np.meshgrid(*[np.linspace(-1, 1, 128)] * 2)
+    turned = np.stack([np.cos(angles) * x - np.sin(angles) * y, np.sin(angles) * x + np.cos(angles) * y], 1)
+    align, conv = {"pooled_size": (7, 7), "spatial_scale": 1 / 16}, {"kernel": (3, 3), "pad": (1, 1), "num_filter": 64}
+    compare_operator(
+        "ROIAlign",
+        lambda x, rois: mx.nd.contrib.ROIAlign(x, rois, sample_ratio=2, **align),
+        lambda x, rois: ops.roi_align(x, rois, (7, 7), 1 / 16, 2),
+        [random.normal(size=(2, 256, 50, 50)), boxes],
+        differentiable=1,
+    )
+    compare_operator(
+        "ModulatedDeformableConvolution",
+        lambda x, offset, mask, w: mx.nd.contrib.ModulatedDeformableConvolution(x, offset, mask, w, no_bias=True, **conv),
+        lambda x, offset, mask, w: ops.deform_conv2d(x, offset, w, padding=1, mask=mask),
+        [random.normal(size=(2, n, 56, 56)) for n in (64, 18, 9)] + [random.normal(size=(64, 64, 3, 3)) / 24],
+        differentiable=4,
+    )
+    for channels in (3, 32):
+        compare_operator(
+            f"BilinearSampler, {channels} channels",
+            mx.nd.BilinearSampler,
+            lambda x, grid: nn.functional.grid_sample(x, grid.permute(0, 2, 3, 1), align_corners=True),
+            [random.normal(size=(8, channels, 128, 128)), turned],
+            differentiable=2,
+        )
+    places = random.uniform(0, 600, (10_000, 2))
+    found = np.concatenate([random.uniform(size=(10_000, 1)), places, places + random.uniform(5, 60, (10_000, 2))], 1)
+    given, theirs = mx.nd.array(found), torch.from_numpy(found.astype("float32"))
+    nms = {"overlap_thresh": 0.5, "coord_start": 1, "score_index": 0, "id_index": -1}
+    calls = {
+        "mxop": lambda: mx.nd.contrib.box_nms(given, **nms).wait_to_read(),
+        "torch": lambda: ops.nms(theirs[:, 1:], theirs[:, 0], 0.5),
+    }
+    assert (mx.nd.contrib.box_nms(given, **nms)[:, 0] >= 0).sum().asscalar() == len(calls["torch"]())
+    report("box_nms, 10,000 boxes", rounds(repeated(calls)))
+
+
+def compare_operator(what, ours, theirs, arrays, differentiable):
+    """Report times of an operator, of which the first inputs have gradients, and compare values and gradients with torch's."""
+    given = [mx.nd.array(a) for a in arrays]
+    tensors = [torch.from_numpy(a.astype("float32")).requires_grad_(k < differentiable) for k, a in enumerate(arrays)]
+    for a in given[:differentiable]:
+        a.attach_grad()
+    head = np.random.RandomState(1).normal(size=ours(*given).shape).astype("float32")
+
+    def backward():
+        with mx.autograd.record():
+            found = ours(*given)
+        found.backward(mx.nd.array(head))
+        mx.nd.waitall()
+
+    def backward_of_torch():
+        for a in tensors:
+            a.grad = None
+        theirs(*tensors).backward(torch.from_numpy(head))
+
+    with torch.no_grad():
+        calls = {"mxop": lambda: ours(*given).wait_to_read(), "torch": lambda: theirs(*tensors)}
+        pairs = [(ours(*given).asnumpy(), theirs(*tensors))]
+        report(f"{what}, forward", rounds(repeated(calls)))
+    report(f"{what}, forward and backward", rounds(repeated({"mxop": backward, "torch": backward_of_torch})))
+    pairs += [(a.grad.asnumpy(), b.grad) for a, b in zip(given, tensors, strict=True) if b.requires_grad]
+    for found, expected in pairs:
+        assert np.abs(found - expected.numpy()).max() <= MAX_DIFFERENCE * np.abs(expected.numpy()).max(), (
+            f"{what}: results differ"
+        )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tables", nargs="*", help="inference, training, memory, images; all if none is given")
+    parser.add_argument("tables", nargs="*", help="inference, training, memory, images, regions; all if none is given")
     parser.add_argument("--mxnet", help="an interpreter that imports MXNet 1.9.1")
     parser.add_argument("--peak", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -355,7 +428,7 @@ def main():
         peak(given.peak)
         return
     print("| what | time | mxop |\n|---|---|---|")
-    tables = {"inference": inference, "training": training, "memory": memory, "images": images}
+    tables = {"inference": inference, "training": training, "memory": memory, "images": images, "regions": regions}
     for name in given.tables or tables:
         tables[name](given.mxnet)
 

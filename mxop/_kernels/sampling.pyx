@@ -27,48 +27,54 @@ cdef int threads_over(Py_ssize_t tasks, Py_ssize_t elements) noexcept nogil:
     return threads_of(most_threads(), min(tasks, elements * 4 * <Py_ssize_t>sizeof(float) // MX_THREAD_BYTES))
 
 
-cdef inline Py_ssize_t weigh(real at, Py_ssize_t size, bint slope, Frame s, real* low, real* high) noexcept nogil:
-    """Return the first of the two pixels around a place along one axis, and set their weights, with `slope` in the derivative.
+cdef inline void weigh(const real* places, Py_ssize_t n, Py_ssize_t size, bint slope, Frame s, real* first, real* low,
+                       real* high) noexcept nogil:
+    """Find the first of the two pixels around `n` places along one axis and the two weights, with `slope` in the derivative.
 
-    At the edges of an image, these are the first or last two pixels; what lies outside has no weight.
+    At the edges of an image, these are the first or last two pixels; what lies outside has no weight.  A weight falls from 1 at
+    its pixel to 0 at the next ones.  Numbers are chosen, not branches, as compilers make vectors of that, and which places lie
+    outside is hard to predict.
     """
-    cdef real unit = <real>(size - 1) / 2 if s.unit else 1
-    cdef Py_ssize_t first
-    low[0], high[0] = 0, 0
-    if s.unit:
-        at = (at + 1) * unit
-    if not (at >= (0 if s.clamp else -1) and at < size):
-        return 0
-    first = <Py_ssize_t>at
-    first -= at < first
-    if s.clamp and first == size - 1:
-        low[0] = 0 if slope else 1
-    elif slope:
-        low[0], high[0] = -unit, unit
-    else:
-        low[0], high[0] = 1 - (at - first), at - first
-    if first < 0:
-        low[0], high[0] = high[0], 0
-        return 0
-    if first == size - 1:
-        if size == 1:
-            high[0] = 0
-            return 0
-        low[0], high[0] = 0, low[0]
-        return size - 2
-    return first
+    cdef real zero = 0, one = 1, two = 2, end = <real>size, pair = 1 if size > 1 else 0
+    cdef real unit = <real>(size - 1) / 2 if s.unit else 1, start = 1 if s.unit else 0, least = 0 if s.clamp else -1
+    cdef real away = -unit if pair or not s.clamp else 0, after = 0 if s.clamp else -unit, limit = pair if s.clamp else 2
+    cdef real most = <real>max(size - 2, 0)
+    cdef real at, pixel, part, inside, one_side, other_side
+    cdef Py_ssize_t j
+    for j in range(n):
+        at = (places[j] + start) * unit
+        inside = one if at >= least else zero
+        inside = inside if at < end else zero
+        at = at if at >= least else zero
+        at = at if at < end else zero
+        pixel = <real>(<int>at if real is float else <Py_ssize_t>at)  # float32 does not tell those after 2^24 apart
+        pixel = pixel if pixel < most else most
+        pixel = pixel if pixel > zero else zero
+        part = at - pixel
+        if slope:
+            one_side, other_side = away if part < one else zero, unit if part < one else after
+            one_side, other_side = unit if part < zero else one_side, zero if part < zero else other_side
+        else:
+            part = part if part < limit else limit
+            one_side, other_side = one - part, two - part
+            one_side = one_side if one_side < one + part else one + part
+            other_side = other_side if other_side < part else part
+            one_side, other_side = one_side if one_side > zero else zero, other_side if other_side > zero else zero
+        first[j], low[j], high[j] = pixel, inside * one_side, pair * inside * other_side
 
 
 cdef void look(const real* grid, Py_ssize_t n, bint down, bint across, Frame s, Py_ssize_t* places, real* weights) noexcept nogil:
     """Set the first of the four pixels around each of `n` places, and the weights of the four."""
     cdef Py_ssize_t j, x, y
-    cdef real left, right, above, below
+    cdef real[BLOCK] column, left, right, row, above, below
+    weigh(grid, n, s.width, across, s, column, left, right)
+    weigh(grid + s.places, n, s.height, down, s, row, above, below)
     for j in range(n):
-        x = weigh(grid[j], s.width, across, s, &left, &right)
-        y = weigh(grid[s.places + j], s.height, down, s, &above, &below)
+        # as integers once more: a size above 2^24 may be rounded up in float32
+        x, y = max(0, min(<Py_ssize_t>column[j], s.width - 2)), max(0, min(<Py_ssize_t>row[j], s.height - 2))
         places[j] = y * s.width + x
-        weights[j], weights[BLOCK + j] = above * left, above * right
-        weights[2 * BLOCK + j], weights[3 * BLOCK + j] = below * left, below * right
+        weights[j], weights[BLOCK + j] = above[j] * left[j], above[j] * right[j]
+        weights[2 * BLOCK + j], weights[3 * BLOCK + j] = below[j] * left[j], below[j] * right[j]
 
 
 cdef inline real weighed(real weight, real value, bint careful) noexcept nogil:
@@ -133,7 +139,7 @@ def sample(const real[:, :, :, ::1] data, const real[:, :, ::1] grid, bint down,
     cdef Py_ssize_t channels = data.shape[1], blocks = (grid.shape[2] + BLOCK - 1) // BLOCK, k, b, c, start, n
     if found.size == 0 or data.size == 0:
         return
-    cdef Frame s = Frame(data.shape[2], data.shape[3], grid.shape[2], down, across, unit, clamp, careful)
+    cdef Frame s = Frame(data.shape[2], data.shape[3], grid.shape[2], down, across, unit, clamp)
     cdef int threads = threads_over(data.shape[0] * blocks, found.size)
     cdef Py_ssize_t[:, ::1] places = np.empty((threads, BLOCK), np.intp)
     cdef real[:, ::1] weights = np.empty((threads, 4 * BLOCK), np.asarray(data).dtype)
