@@ -313,3 +313,28 @@ def test_random_programs(steps, n_outputs, shape, dtype, req):
     symbol = S.Group([*made[2:][-n_outputs:], S.broadcast_sub(last, S.mean(last, axis=-1, keepdims=True))])
     wanted = req if isinstance(req, str) else dict(zip("xg", req, strict=True))
     compare(symbol, values(shape, dtype=dtype), 20 * TOLERANCE[dtype], wanted)
+
+
+def test_channels_are_left_to_their_own_row_kernel():
+    """A softmax has rows, too, those of the batch: parts of a batch normalization's gradient are no row kernels of these."""
+    normed = S.Activation(S.BatchNorm(S.Variable("data"), fix_gamma=False, name="norm"), act_type="relu", name="relu")
+    symbol = S.SoftmaxOutput(S.FullyConnected(normed, num_hidden=10), name="softmax")
+    executor = symbol.simple_bind(mx.cpu(), data=(16, 32, 20, 20), grad_req="write")
+    executor.forward(is_train=True)
+    executor.backward()
+    images = [row for row in executor.explain() if row.phase == "backward" and any(v.name == "relu" for v in row.inputs)]
+    assert [row.kind for row in images if row.kind != "operator"] == ["strip"]
+    (row,) = (row for row in images if row.kind == "strip")
+    assert {"gradient of data", "gradient of norm_gamma"} <= {v.place for v in row.outputs}
+
+
+def test_an_output_that_is_an_input_is_not_copied():
+    """The gradient of a difference is, for its first operand, that of the difference: what reads the one reads the other."""
+    a, b, v, w = map(S.Variable, "abvw")
+    difference = S.broadcast_sub(S.dot(a, v), b, name="difference")
+    executor = S.dot(difference, w).simple_bind(mx.cpu(), a=(8, 5), b=(1, 40), v=(5, 40), w=(40, 3), grad_req="write")
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((8, 3)))
+    read = [v.name for row in executor.explain() for v in row.inputs]
+    assert "difference_backward[1]" in read
+    assert "difference_backward[0]" not in read

@@ -55,7 +55,7 @@ def strips(
     if again is not graph:
         graph = again
         steps, kind, regions = _analyzed(graph, known, phases(graph), turn)
-    units = [unit for unit in regions if len(unit) > 1 and any(steps[n].combine or steps[n].repeats for n in unit)]
+    units = [unit for unit in regions if len(unit) > 1 and any(_is_of_rows(steps[n], len(kind[n][0])) for n in unit)]
     units = _with_siblings(graph, units, steps, kind)
     if not units:
         return graph
@@ -177,6 +177,14 @@ def _fits_rows(rows: Shape, step: Step, code: int, partial: bool) -> bool:
     if partial:  # GPU kernels address a row by its index only
         return all(d in (1, e) for r in step.reads for d, e in zip(r.shape[:n], rows, strict=True))
     return all(r.shape[:n] == rows or all(d == 1 for d in r.shape[:n]) for r in step.reads)
+
+
+def _is_of_rows(step: Step, n: int) -> bool:
+    """Return whether a step reduces rows, of `n` dimensions, or repeats one value of each, or one row; other values are left to
+    row kernels over theirs, such as channels."""
+    return step.combine is not None or (
+        step.repeats and step.reads[0].shape[n:] in (step.space[n:], (1,) * len(step.space[n:]))
+    )
 
 
 def _reads_other_rows(read: Read, shape: Shape, n: int) -> bool:

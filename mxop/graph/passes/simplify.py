@@ -53,9 +53,11 @@ class Simplify(Rewriting):
     def begin_pass(self, graph: Graph, known: Known) -> None:
         super().begin_pass(graph, known)
         self._states = states_of(graph)
+        self._own = set(graph.nodes)
+        self._read = {entry for node in graph.nodes for entry in node.inputs} | set(graph.outputs)
 
     def visit_node(self, node: Node) -> None:
-        if not node.inputs or not is_pure(node) or (self._states and any(n in self._states for n, _ in node.inputs)):
+        if not self._may_go(node):
             return
         found = self._identity(node)
         if found is None and isinstance(node.op, Elementwise):
@@ -66,24 +68,38 @@ class Simplify(Rewriting):
         if found is not None:
             self._replacement[node] = found
 
+    def _may_go(self, node: Node) -> bool:
+        return bool(node.inputs) and is_pure(node) and not any(n in self._states for n, _ in node.inputs)
+
+    def _visited(self, node: Node) -> list[Entry] | None:
+        found = super()._visited(node)
+        if found is not None or not isinstance(node.op, Elementwise) or node.n_outputs == 1 or not self._may_go(node):
+            return found
+        same = self._same(node)
+        read = [k for k in same if node not in self._own or (node, k) in self._read]
+        return [same.get(k, (node, k)) for k in range(node.n_outputs)] if read else None
+
     # ---- copies -----------------------------------------------------------------------------------------------------
     def _identity(self, node: Node) -> list[Entry] | None:
         """Return the entries that a node's outputs are equal to, if each equals an input."""
         known = self.known
         if isinstance(node.op, Elementwise):
-            roots = specialised(node, known) or node.op.formula(node.attrs, len(node.inputs)).roots
-            found = []
-            for k, root in enumerate(roots):
-                source = node.inputs[root.label] if root.kind == "input" else None
-                if source is None or not (known.same(source, (node, k)) or same_by_rule(node, source, known)):
-                    return self._integer_sum(node)
-                found.append(source)
-            return found
+            found = self._same(node)
+            return self._integer_sum(node) if len(found) < node.n_outputs else [found[k] for k in range(node.n_outputs)]
         if node.n_outputs != 1 or not known.same(node.inputs[0], (node, 0)):
             return None
         if node.op.name == "_unbroadcast" or is_plain_view(node, known):  # type: ignore[union-attr]
             return [node.inputs[0]]
         return None
+
+    def _same(self, node: Node) -> dict[int, Entry]:
+        """Return the inputs that outputs of an elementwise node are equal to."""
+        known, found = self.known, {}
+        for k, root in enumerate(specialised(node, known) or node.op.formula(node.attrs, len(node.inputs)).roots):  # type: ignore
+            source = node.inputs[root.label] if root.kind == "input" else None
+            if source is not None and (known.same(source, (node, k)) or same_by_rule(node, source, known)):
+                found[k] = source
+        return found
 
     def _integer_sum(self, node: Node) -> list[Entry] | None:
         if node.op.name not in ("_plus_scalar", "_minus_scalar") or not -1 < node.attrs["scalar"] < 1:  # type: ignore[union-attr]
