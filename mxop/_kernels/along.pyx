@@ -110,6 +110,99 @@ cdef void find(Find self, char** data, Py_ssize_t t, int thread) noexcept nogil:
     self.write(data[1], first, count, places)
 
 
+# ---- windows ----------------------------------------------------------------------------------------------------------------
+ctypedef fused element:
+    uint8_t
+    int32_t
+    int64_t
+
+cdef struct Search:
+    char** data
+    char* scratch
+
+
+cdef class FindInWindows(Work):
+    """Where the largest element of each window is in its plane, the first of equals or of NaN: of data, into int64.
+
+    Parameters
+    ----------
+    planes, height, width : int
+        Of the data.
+    rows, columns : arrays of int64
+        ``(places in a window, windows)``: which row, and which column, is at each place of each window.
+    dtype : int
+        Code of the data's type, a compute type.
+    """
+
+    cdef Py_ssize_t planes, height, width, size, places, together   # places in a window; windows whose elements lie in L1 together
+    cdef const int64_t[:, ::1] rows, columns
+    cdef int dtype
+
+    def __init__(self, Py_ssize_t planes, Py_ssize_t height, Py_ssize_t width, rows, columns, int dtype):
+        self.planes, self.height, self.width, self.dtype, self.size = planes, height, width, dtype, itemsize_of(dtype)
+        self.rows, self.columns, self.places = rows, columns, rows.shape[0] * columns.shape[0]
+        self.together = max(1, min(<Py_ssize_t>MX_COLUMNS, MX_L1_BYTES // 2 // (self.places * self.size)))
+
+    cdef Py_ssize_t run(self, char** data, int threads) except? -2:
+        cdef Py_ssize_t nbytes = self.planes * self.rows.shape[1] * self.columns.shape[1] * self.places * self.size
+        cdef Search run = Search(data, NULL)
+        threads = threads_of(threads, min(self.planes, nbytes // MX_THREAD_BYTES))
+        run.scratch = <char*>malloc(threads * self.places * self.together * self.size)
+        if run.scratch == NULL:
+            raise MemoryError(f"no memory for {self.together} windows of {self.places} elements")
+        run_tasks(<task_function>find_in_plane, <void*>self, &run, self.planes, threads, nbytes)
+        free(run.scratch)
+        return -1
+
+
+cdef void take_windows(FindInWindows self, const element* x, element* windows, Py_ssize_t i, Py_ssize_t j, Py_ssize_t height,
+                       Py_ssize_t n) noexcept nogil:
+    """Copy some windows, those of `n` columns in each of `height` rows: what has one place in its window together."""
+    cdef Py_ssize_t p, q, r, c
+    cdef const element* row
+    cdef const int64_t* column
+    for p in range(self.rows.shape[0]):
+        for q in range(self.columns.shape[0]):
+            column = &self.columns[q, j]
+            for r in range(height):
+                row = x + self.rows[p, i + r] * self.width
+                for c in range(n):
+                    windows[c] = row[column[c]]
+                windows += n
+
+
+cdef void find_windows(FindInWindows self, const element* x, int64_t* found, element* windows) noexcept nogil:
+    """Search one plane, a few windows at a time: of some whole rows, or of a part of one."""
+    cdef Py_ssize_t down = self.rows.shape[1], across = self.columns.shape[1], width = min(across, self.together)
+    cdef Py_ssize_t step = max(1, self.together // across), b, c, i, j, r, v, k, n, height, several = self.columns.shape[0]
+    cdef int64_t at[MX_COLUMNS]
+    cdef int64_t* row
+    for b in range((down + step - 1) // step):
+        i, height = b * step, min(step, down - b * step)
+        for c in range((across + width - 1) // width):
+            j, n = c * width, min(width, across - c * width)
+            take_windows(self, x, windows, i, j, height, n)
+            BULK.find_columns[self.dtype](True, at, <char*>windows, self.places, height * n * self.size, height * n)
+            for r in range(height):
+                row = found + (i + r) * across + j
+                for v in range(n):
+                    k = at[r * n + v]
+                    row[v] = self.rows[k // several, i + r] * self.width + self.columns[k % several, j + v]
+
+
+cdef void find_in_plane(FindInWindows self, Search* run, Py_ssize_t t, int thread) noexcept nogil:
+    cdef char* scratch = run.scratch + thread * self.places * self.together * self.size
+    cdef const char* x = run.data[0] + t * self.height * self.width * self.size
+    cdef int64_t* found = <int64_t*>run.data[1] + t * self.rows.shape[1] * self.columns.shape[1]
+    if self.size == 1:
+        find_windows(self, <const uint8_t*>x, found, <uint8_t*>scratch)
+    elif self.size == 4:
+        find_windows(self, <const int32_t*>x, found, <int32_t*>scratch)
+    else:
+        find_windows(self, <const int64_t*>x, found, <int64_t*>scratch)
+
+
+# ---- sums -------------------------------------------------------------------------------------------------------------------
 cdef void sum_row(const number* x, number* y, Py_ssize_t n) noexcept nogil:
     """Write the sums of the elements up to each one of a row."""
     cdef Py_ssize_t i

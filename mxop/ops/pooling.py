@@ -3,8 +3,9 @@
 from typing import Literal
 
 from ..opdef import F, Shape, composite, elementwise, infer, kernel
+from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import both_ways, float_types, on_both, typed_by_first
+from ._shared import both_ways, compiled, float_types, on_both, size_of, typed_by_first, zero_gradient
 from .windows import before, channels_second, counts, frame, image, moved, transposed
 
 Layout = Literal[None, "NCDHW", "NCHW", "NCW", "NDHWC", "NHWC", "NWC"]
@@ -56,8 +57,11 @@ def Pooling(
     else:
         at = frame("Pooling", kernel, *_of_kernel(kernel, stride, (), pad))
         places = {"count": pooling_convention, **at._asdict()}
-        fill = float("-inf") if pool_type == "max" else 0.0
-        out = _reduced(F, F._windows(data, fill=fill, **places), pool_type, p_value)
+        if pool_type == "max" and _all_meet_images(at, pooling_convention):
+            out = _largest(F, data, at, pooling_convention)
+        else:
+            fill = float("-inf") if pool_type == "max" else 0.0
+            out = _reduced(F, F._windows(data, fill=fill, **places), pool_type, p_value)
         if pool_type == "avg" and (pooling_convention != "valid" or (count_include_pad is False and any(at.pad))):
             out = F.broadcast_mul(out, F._window_shares(data, padded=count_include_pad is not False, **places))
     return transposed(F, out, axes, back=True)
@@ -86,6 +90,19 @@ def _reduced(F, windows, pool_type, p_value):
     if p_value == 3:
         return F._root3(F.sum(F._cube(windows), axis=2))
     raise OpValueError(f"operator Pooling: p_value={p_value}; expected 1, 2 or 3 for pool_type='lp'")
+
+
+def _all_meet_images(at, count):
+    """Return whether each window of one or two dimensions has an element of its image, whatever the image's size."""
+    overhang = [step - 1 if count == "full" else 0 for step in at.stride]
+    return len(at.kernel) < 3 and all(p + more < k for p, more, k in zip(at.pad, overhang, at.kernel, strict=True))
+
+
+def _largest(F, data, at, count):
+    """Return the largest element of each window; no windows are made."""
+    at = F._largest_in_windows(data, kernel=at.kernel, stride=at.stride, pad=at.pad, count=count)
+    found = F._take_lanes(F.Reshape(data, shape=(0, 0, -1)), F.Reshape(at, shape=(0, 0, -1)), axis=2)
+    return F.reshape_like(found, at)
 
 
 def _one_each(F, pooled, data, n):
@@ -144,6 +161,74 @@ def _rank(op, layout, *shapes):
         raise OpValueError(f"operator {op}: data has shape {infer.show(known)}; expected batch, channels and one to three "
                            f"dimensions{f', as layout={layout!r} says' if layout else ''}")  # fmt: skip
     return rank - 2
+
+
+# ---- the largest element of a window --------------------------------------------------------------------------------
+@kernel(name="_largest_in_windows")
+def largest_in_windows(
+    data, *, kernel: Shape, stride: Shape = (), pad: Shape = (), count: Literal["full", "same", "valid"] = "valid"
+):  # fmt: skip
+    """Where the largest element of each window is in its image, the first of equal ones or of NaN, as int64.
+
+    >>> mx.nd._internal._largest_in_windows(mx.nd.array([[[1, 3, 2]]]), kernel=(2,), pad=(1,)).asnumpy().tolist()
+    [[[0, 1, 1, 2]]]
+    """
+
+
+def _places_shape(data, *, kernel, stride, pad, count):
+    if data is None:
+        return None
+    at = frame("_largest_in_windows", kernel, stride, (), pad)
+    found = counts("_largest_in_windows", data[2:], at, count)
+    if 0 in data[2:] and 0 not in (*data[:2], *found):
+        raise OpValueError(
+            f"operator Pooling: data has shape {infer.show(data)}; windows of padding only have no largest element"
+        )
+    return (*data[:2], *found)
+
+
+both_ways(largest_in_windows, _places_shape)
+largest_in_windows.infer_types(lambda ins, outs, **params: (ins, [dtypes.INT64]))
+zero_gradient(largest_in_windows)
+
+
+def _inside(xp, size, found, window, step, pad):
+    """Return the index along an axis of each place of each window, ``(places, windows)``; that next to it for padding.
+
+    So windows have no other elements than before, and the first of equal ones stays the first.
+    """
+    return xp.clip(xp.arange(window)[:, None] + xp.arange(found) * step - pad, 0, size - 1)
+
+
+def _axes_of_windows(xp, op, data, found, kernel, stride, pad):
+    """Return the size of each axis of images, and what :func:`_inside` says of it."""
+    at = frame(op, kernel, stride, (), pad)
+    return [(n, _inside(xp, n, *each)) for n, *each in zip(data.shape[2:], found, at.kernel, at.stride, at.pad, strict=True)]
+
+
+@largest_in_windows.cpu(prepared=True)
+def _(steps, inputs, outputs, *, count, **params):
+    import numpy as np
+
+    (data,), (out,) = inputs, outputs
+    if size_of(out.shape):
+        axes = _axes_of_windows(np, "_largest_in_windows", data, out.shape[2:], **params)
+        (height, rows), (width, columns) = [(1, np.zeros((1, 1), np.int64)), *axes][-2:]
+        code = dtypes.COMPUTED_AS.get(data.dtype_code, data.dtype_code)
+        search = compiled("along").FindInWindows(size_of(data.shape[:2]), height, width, rows, columns, code)
+        steps.work(search, steps.converted(data, code), out)
+
+
+@largest_in_windows.gpu
+def _(xp, inputs, outputs, *, count, **params):
+    (data,), (out,) = inputs, outputs
+    if out.size:
+        place = xp.zeros((1, 1), xp.int64)
+        for size, inside in _axes_of_windows(xp, "_largest_in_windows", data, out.shape[2:], **params):
+            place = (place[:, None, :, None] * size + inside[None, :, None]).reshape(len(place) * len(inside), -1)
+        windows = data.reshape(*data.shape[:2], -1)[:, :, place]
+        first = windows.argmax(2)
+        out[...] = xp.take_along_axis(place, first.reshape(-1, place.shape[1]), 0).reshape(out.shape)
 
 
 # ---- what part of a window counts -----------------------------------------------------------------------------------

@@ -54,6 +54,16 @@ def _windowed(data, kernel, stride, pad, pool_type, convention, p_value, include
     return result
 
 
+def _largest_in_windows(data, kernel, stride=(), pad=(), count="valid"):
+    at = _frame(kernel, stride, pad)
+    sizes, found = data.shape[2:], counts(data.shape[2:], *at, count)
+    whole, places = padded(np.float64(data), *at, -np.inf), padded(np.arange(np.prod(sizes)).reshape(1, 1, *sizes), *at)
+    result = np.zeros((*data.shape[:2], *found), np.int64)
+    for place, part in each_window(found, *at):
+        result[place] = places[part].ravel()[whole[part].reshape(*data.shape[:2], -1).argmax(-1)]
+    return result
+
+
 def _window_shares(data, kernel, stride=(), dilate=(), pad=(), count="valid", padded=True):
     at = _frame(kernel, stride, pad)
     result = np.ones(1)
@@ -131,6 +141,11 @@ RECORDS: dict[str, Record] = {
         *(({**p, "pool_type": t}, s) for p, s in _SHARED for t in ("max", "avg", "sum")),
         dtypes="f", distinct=True, avoid=(0,),
         refuses=[Refusal("spans 5", params={"kernel": (5, 5)}), Refusal("floating-point", dtypes=("int32",))],
+    ),
+    "_largest_in_windows": record_of(
+        _largest_in_windows, *_SHARED[:2], ({"kernel": (3, 2), "pad": (1, 0), "stride": (2, 2), "count": "full"}, _SQUARE),
+        ({"kernel": (3,), "stride": (2,), "count": "same"}, _LINE), order=0, grad_inputs=(), returns="int64",
+        distinct=True, unchecked={"shapes back": "pooling calls it with its data, whose shape is known"},
     ),
     "_window_shares": record_of(
         _window_shares, ({"kernel": (2, 2), "pad": (1, 0), "padded": False}, _SQUARE),

@@ -1,0 +1,67 @@
+"""The largest element of windows: without windows in memory, whatever is in the padding, in rows of any length."""
+
+import numpy as np
+import pytest
+
+import mxop as mx
+
+
+def place_of_largest(x, kernel, stride, pad, found):
+    """Return where the first of the largest elements of each window is in its plane; NaN is larger than all."""
+    places = np.zeros((*x.shape[:2], *found), "int64")
+    for b, c, i, j in np.ndindex(places.shape):
+        rows = [r for r in range(i * stride[0] - pad[0], i * stride[0] - pad[0] + kernel[0]) if 0 <= r < x.shape[2]]
+        columns = [k for k in range(j * stride[1] - pad[1], j * stride[1] - pad[1] + kernel[1]) if 0 <= k < x.shape[3]]
+        window = x[b, c][np.ix_(rows, columns)]
+        r, k = np.unravel_index(np.argmax(window), window.shape)
+        places[b, c, i, j] = rows[r] * x.shape[3] + columns[k]
+    return places
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize(
+    "shape, kernel, stride, pad, convention",
+    [
+        ((2, 3, 7, 9), (3, 3), (2, 2), (1, 1), "valid"),
+        ((1, 2, 5, 300), (2, 3), (1, 1), (1, 2), "valid"),
+        ((2, 1, 3, 1100), (3, 2), (3, 1), (0, 1), "valid"),
+        ((1, 1, 40, 41), (17, 16), (3, 5), (8, 7), "valid"),
+        ((2, 2, 8, 8), (3, 3), (2, 2), (0, 1), "full"),
+        ((3, 1, 6, 5), (2, 3), (2, 4), (0, 0), "same"),
+    ],
+)
+def test_the_first_largest_element_of_each_window(shape, kernel, stride, pad, convention, dtype):
+    rng = np.random.default_rng(0)
+    x = rng.integers(-3, 3, shape).astype(dtype)  # many are equal
+    x[rng.random(shape) < 0.1], x[rng.random(shape) < 0.3] = np.nan, -np.inf
+    given = mx.nd.array(x, dtype=dtype)
+    given.attach_grad()
+    with mx.autograd.record():
+        found = mx.nd.Pooling(given, kernel=kernel, stride=stride, pad=pad, pooling_convention=convention, pool_type="max")
+    head = rng.integers(1, 5, found.shape).astype(dtype)
+    found.backward(mx.nd.array(head, dtype=dtype))
+    places = place_of_largest(x, kernel, stride, pad, found.shape[2:]).reshape(*shape[:2], -1)
+    flat, total = x.reshape(*shape[:2], -1), np.zeros((*shape[:2], shape[2] * shape[3]))
+    np.testing.assert_array_equal(found.asnumpy().reshape(places.shape), np.take_along_axis(flat, places, -1))
+    for b, c in np.ndindex(shape[:2]):
+        np.add.at(total[b, c], places[b, c], head[b, c].ravel().astype("float64"))
+    np.testing.assert_array_equal(given.grad.asnumpy(), total.reshape(shape))
+
+
+def test_windows_of_padding_only_have_no_largest_element():
+    x = mx.nd.array([[[1, 2, 3]]])
+    found = mx.nd.Pooling(x, kernel=(1,), stride=(3,), pooling_convention="full", pool_type="max")
+    assert found.asnumpy().tolist() == [[[1, -np.inf]]]
+    found = mx.nd.Pooling(x, kernel=(2,), pad=(2,), pool_type="max").asnumpy()
+    assert found.tolist() == [[[-np.inf, 1, 2, 3, 3, -np.inf]]]
+    with mx.util.np_shape(True), pytest.raises(mx.MXNetError, match="padding only"):
+        mx.nd.Pooling(mx.nd.zeros((1, 1, 0)), kernel=(3,), pad=(2,), pool_type="max")
+
+
+def test_a_step_makes_no_windows():
+    """Overlapping windows have more elements than all else together: neither pass makes them."""
+    symbol = mx.sym.Pooling(mx.sym.Variable("data"), kernel=(3, 3), stride=(2, 2), pad=(1, 1), pool_type="max")
+    executor = symbol.simple_bind(mx.cpu(), data=(2, 8, 32, 32), grad_req="write")
+    executor.forward(is_train=True)
+    executor.backward(mx.nd.ones((2, 8, 16, 16)))
+    assert executor.explain(is_train=True).memory["planned"] <= 8 * 2 * 8 * 16 * 16  # a place for each window
