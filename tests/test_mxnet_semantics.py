@@ -185,8 +185,14 @@ def test_array_makes_float32():
     assert nd.array(nd.ones((2,), dtype="float64")).dtype == np.float64
 
 
-def test_softmax_in_another_dtype():
-    assert nd.softmax(nd.array([1, 2], dtype="float16"), dtype="float32").dtype == np.float32
+def test_softmax_in_another_dtype_better():
+    """float32 of float16 is computed from float16 and not rounded to it: MXNet's [0.08996582, 0.24462891, 0.66503906] is."""
+    x = nd.array([1, 2, 3], dtype="float16")
+    found = [f(x, dtype="float32").asnumpy() for f in (nd.softmax, nd.softmin, nd.log_softmax)]
+    softmax, logarithm = [0.09003057, 0.24472848, 0.66524094], [-2.4076059, -1.4076059, -0.40760595]
+    for got, want in zip(found, (softmax, softmax[::-1], logarithm), strict=True):
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got, want, rtol=1e-7)
 
 
 # --------------------------------------------------------------------------------------------------------------------

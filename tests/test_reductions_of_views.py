@@ -115,6 +115,20 @@ def test_several_axes_of_a_view(shape, axes, dtype):
         assert f(view, axis=axes).asnumpy().tobytes() == f(copy, axis=axes).asnumpy().tobytes(), name
 
 
+@pytest.mark.parametrize("shape", [(2, 8), (3, 7), (13, 130), (64, 3), (1000, 8), (3, 5, 7), (2, 3, 4, 65)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+def test_arrays_that_repeat_along_axes(shape, dtype):
+    """Rows of one memory were taken for columns, whose sums have room of their own: what was read went beyond it."""
+    for axes in range(1, 1 << len(shape)):
+        once = [1 if axes >> k & 1 else n for k, n in enumerate(shape)]
+        x = np.broadcast_to(np.arange(1, np.prod(once) + 1).reshape(once).astype(dtype) % 7, shape)
+        view = mx.nd.from_dlpack(x)
+        for axis in range(len(shape)):
+            np.testing.assert_array_equal(mx.nd.sum(view, axis=axis).asnumpy(), x.sum(axis=axis, dtype=dtype))
+            np.testing.assert_array_equal(mx.nd.max(view, axis=axis).asnumpy(), x.max(axis=axis))
+    mx.context.empty_cache()  # looks at what lies around, with MXOP_DEBUG_MEMORY=1
+
+
 def test_instruction_sets_and_threads_give_the_same_bits(levels):
     """Each runs in a process of its own: views and copies are compared there, and all results between them."""
     found = set()

@@ -2,7 +2,7 @@
 
 Floating point combines in double, so float32 and float16 sums are as good as their result can show; integers combine in
 64 bits.  The order of combination depends on shape and axes, never on the number of threads, nor on whether the elements lie
-beside each other: a view of an array has the result of its copy bit by bit.
+beside each other: a view of an array has the result of its copy bit by bit, unless it repeats elements.
 Elements of which nothing is computed are combined where they lie.  The loops are in ``mxop_fold.h``.
 """
 from libc.math cimport INFINITY, hypot, sqrt
@@ -491,7 +491,8 @@ cdef int reduce(Program map_, int combine, const Reduced* source, const Value* p
     divide(&job, threads)
     if job.tasks * job.chunks < threads:
         threads = <int>(job.tasks * job.chunks)
-    job.room = 0 if job.direct and job.reduced.contiguous else job.stride * map_.n_registers
+    # where an array repeats along a kept axis, its rows are columns, too
+    job.room = 0 if job.direct and job.reduced.contiguous and not job.columns else job.stride * map_.n_registers
     if job.columns:
         if not job.side_by_side:
             job.room = max(job.room, (job.width * itemsize_of(job.vtype) + 63) & ~63)

@@ -301,10 +301,12 @@ def _softmax_rules(op):
 def _normalized(F, data, length, axis, temperature, dtype, *, negate=False, logarithm=False):
     """Return the softmax of the data, or its logarithm: what the family has in common."""
     x = F.cast(data, dtype=dtype) if dtype == dtypes.FLOAT64 else data
+    if dtype == dtypes.FLOAT32 or temperature is not None:
+        x = F._widened(x)
     if negate:
         x = F.negative(x)
     if temperature is not None:
-        x = F._div_scalar(F._widened(x), scalar=temperature)
+        x = F._div_scalar(x, scalar=temperature)
     inside = None
     if length is not None:
         inside = F.cast(_inside(F, data, length, axis), dtype=x.dtype)
