@@ -159,6 +159,7 @@ def test_mixed_precision_of_calls():
         with pytest.raises(mx.MXNetError, match="call mx.contrib.amp.init"):
             amp.init_trainer(opt)
         amp.init()
+        assert amp.amp._amp_initialized
         amp.init("float16")
         with pytest.raises(mx.MXNetError, match="on already, with float16; it cannot change to bfloat16"):
             amp.init("bfloat16")

@@ -65,10 +65,17 @@ from mxnet.executor_manager import DataParallelExecutorManager, _check_arguments
 from mxnet.metric import numeric_types as numbers, string_types as strings
 from mxnet.misc import FactorScheduler as FirstScheduler
 from mxnet import error
+from mxnet.contrib.amp import amp
+from mxnet.image.image import _get_interp_method
+from mxnet.ndarray import _DTYPE_MX_TO_NP, _GRAD_REQ_MAP
 import mxnet.contrib.ndarray, mxnet.engine, mxnet.runtime, mxnet.log, mxnet.libinfo, mxnet.attribute, mxnet.name
 import mxop
 assert mx is mxop and mxnet.nd is mxop.nd is F and Same is NDArray is mxop.nd.NDArray and SameOptimizer is Optimizer
 assert mx.ndarray.ndarray.NDArray is NDArray and mxnet.__spec__.name == "mxop"
+assert amp.convert_symbol is mx.contrib.amp.convert_symbol and amp is mx.contrib.amp.amp and amp._amp_initialized is False
+assert [_get_interp_method(9, (4, 6, *new)) for new in ((8, 9), (2, 3), (8, 3))] == [2, 3, 1]
+assert _DTYPE_MX_TO_NP[0] is mx_real_t and _GRAD_REQ_MAP["add"] == 3
+assert [issubclass(kind, io.MXDataIter) for kind in (io.CSVIter, io.ImageRecordIter, NDArrayIter)] == [True, True, False]
 """
 
 

@@ -32,7 +32,6 @@ def told(function):
 # ---- what MXNet has -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("get, path", [
     (lambda: mx.gluon, "mx.gluon"), (lambda: mx.mod, "mx.mod"), (lambda: mx.th, "mx.th"), (lambda: mx.np, "mx.np"),
-    (lambda: mx.io.MXDataIter, "mx.io.MXDataIter"),
     (lambda: mx.nd.contrib.dgl_graph_compact, "mx.nd.contrib.dgl_graph_compact"),
     (lambda: mx.sym.contrib.dgl_adjacency, "mx.sym.contrib.dgl_adjacency"),
     (lambda: mx.sym.contrib.dgl_subgraph, "mx.sym.contrib.dgl_subgraph"),

@@ -47,6 +47,18 @@ def test_adamw_leaves_out_steps_whose_scale_is_no_number(scale):
     assert [a.item() for a in (w, mean, var)] == [1, 3, 4]
 
 
+@pytest.mark.parametrize(("dtype", "want", "var_want"), [
+    ("float16", [0.91943359375, 1.8798828125], [0.12493896484375, 0.25]), ("float64", [0.91927164, 1.88], [0.1249375, 0.25]),
+])  # fmt: skip
+def test_adamw_takes_float32_scales_beside_weights_of_other_types(dtype, want, var_want):
+    w, g, mean, var = (nd.array([k, 2 * k], dtype=dtype) for k in (1, 0.5, 0.25, 0.125))
+    nd.contrib.adamw_update(w, g, mean, var, nd.array([0.5]), lr=0.1, eta=1, wd=0.01, out=w)
+    assert w.dtype == mean.dtype == np.dtype(dtype)
+    np.testing.assert_allclose(w.asnumpy(), want, rtol=1e-8)  # MXNet's
+    np.testing.assert_allclose(mean.asnumpy(), [0.25, 0.5], rtol=1e-8)
+    np.testing.assert_allclose(var.asnumpy(), var_want, rtol=1e-8)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_the_momentum_of_nesterov_takes_the_decay_from_the_new_weight(dtype):
     nag = mx.optimizer.NAG(learning_rate=0.1, momentum=0.9, wd=0.07, multi_precision=True)

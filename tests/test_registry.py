@@ -31,6 +31,20 @@ def test_unknown_names_are_answered_with_the_closest():
         mx.nd.quadratic(mx.nd.ones((2,)), alpha=1)
 
 
+def test_an_operator_without_parameters_ignores_those_of_programs():
+    x, s = mx.nd.array([0, 1]), mx.sym.Variable("x")
+    with pytest.warns(UserWarning, match="operator log has no parameters; axis=1 is ignored"):
+        assert mx.nd.log(x + 1, axis=1)[0].item() == 0
+    with pytest.warns(UserWarning, match="operator exp has no parameters; axis=-1 is ignored"):
+        y = mx.sym.exp(s, axis=-1, name="e")
+    assert y.list_attr() == {"axis": "-1"}  # as MXNet's files have it
+    again = mx.sym.load_json(y.tojson())
+    assert again.tojson() == y.tojson() and again.eval(x=x)[0][0].item() == 1
+    for call in (lambda: mx.nd.exp(x, scale=x), lambda: mx.nd.exp(x, is_train=True), lambda: mx.sym.exp(s, scale=s)):
+        with pytest.raises(mx.MXNetError, match=r"operator exp has no (parameter|input) '(scale|is_train)'"):
+            call()
+
+
 def test_a_users_operator_exists_everywhere(scratch):
     @elementwise
     def scratch_cube(data, *, shift: float = 0.0):

@@ -469,8 +469,8 @@ class Executor:
         for name, schedule in (("forward", self._train or self._infer), ("backward", self._backward)):
             if schedule is not None:
                 lines.append(f"Schedule {name}: {len(schedule)} calls")
-        lines.append(f"Total {self._memory >> 20} MB allocated")
-        return "\n".join(lines)
+        # two lines at the end, as programs take MXNet's third from the last
+        return "\n".join([*lines, f"Total {self._memory >> 20} MB allocated", "Total 0 TempSpace resource requested", ""])
 
 
 def _bound_heads(heads: Sequence[Node | None], arrays: Sequence[Any]) -> dict[Node, Any]:

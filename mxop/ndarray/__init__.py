@@ -28,6 +28,7 @@ from .creation import *  # noqa: F403, E402
 from .functions import *  # noqa: F403, E402
 from .interop import *  # noqa: F403, E402
 from .io import *  # noqa: F403, E402
+from .ndarray import _DTYPE_MX_TO_NP, _DTYPE_NP_TO_MX, _GRAD_REQ_MAP  # noqa: F401, E402  as in MXNet
 from .sparse import cast_storage  # noqa: F401, E402
 from .updates import *  # noqa: F403, E402
 

@@ -26,6 +26,7 @@ import math
 import operator
 import types
 import typing
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -548,7 +549,7 @@ class Spec:
         Raises
         ------
         OpLookupError
-            If the operator has no parameter of a given name.
+            If the operator has parameters, and none of a given name.
         OpTypeError, OpValueError
             If a required parameter is missing, or a value does not fit.
         """
@@ -559,6 +560,9 @@ class Spec:
             at = self._at.get(name)
             if at is None:
                 known = ", ".join(self.names) or "none"
+                if not self.names and name != IS_TRAIN and isinstance(value, (str, int, float, tuple, list, type, type(None))):
+                    warnings.warn(f"operator {self.op_name} has no parameters; {name}={shown(value)} is ignored", stacklevel=3)
+                    continue
                 known += "; the mode is that of autograd.record or forward(is_train=)" if name == IS_TRAIN else ""
                 raise OpLookupError(f"operator {self.op_name} has no parameter {name!r} (given {shown(value)}); its parameters "
                                     f"are: {known}{closest(name, self.names)}")  # fmt: skip

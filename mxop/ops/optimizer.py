@@ -8,6 +8,8 @@ weights, are in :mod:`.many_updates`.
 
 import math
 
+import numpy as np
+
 from ..opdef import F, composite, elementwise, with_rule
 
 
@@ -168,7 +170,13 @@ def adamw_update(F, weight, grad, mean, var, rescale_grad, *, lr: float, beta1: 
     0.5
     """
     rates = {"lr": lr, "beta1": beta1, "beta2": beta2, "epsilon": epsilon, "wd": wd, "eta": eta}
-    return F._adamw(weight, grad, mean, var, rescale_grad, clip_gradient=clip_gradient, **rates)
+    arrays = weight, grad, mean, var, rescale_grad
+    if rescale_grad.dtype == weight.dtype:
+        return F._adamw(*arrays, clip_gradient=clip_gradient, **rates)
+    # MXNet has float32 scales beside weights of every type
+    arrays = [F.cast(a, dtype="float64" if weight.dtype == np.float64 else "float32") for a in arrays]
+    new = F._adamw(*arrays, clip_gradient=clip_gradient, **rates)
+    return tuple(F._cast_like(a, like) for a, like in zip(new, (weight, mean, var), strict=True))
 
 
 @elementwise(name="_ftml")

@@ -98,8 +98,8 @@ def as_strings(op: Operator, attrs: Attrs, given: Mapping[str, Any]) -> dict[str
     for key, value in given.items():
         if isinstance(value, str):
             result[key] = str.__str__(value)  # not an enumeration's own text
-        elif key not in op.spec.by_name:  # an operator from outside takes any parameters
-            result[key] = attrs[key]
+        elif key not in op.spec.by_name:  # an operator from outside takes any parameters, one without any ignores them
+            result[key] = attrs.get(key, str(value))
         elif type(value) in (int, float) and op.spec.by_name[key].kind in NUMBERS:
             result[key] = str(value)
         else:

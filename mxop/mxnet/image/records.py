@@ -15,7 +15,7 @@ from ...ndarray import NDArray
 from ...support.dtypes import code_of, numpy_dtype
 from ...support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, shown
 from .. import recordio
-from ..io.base import DataBatch, DataDesc, DataIter, checked_size
+from ..io.base import DataBatch, DataDesc, MXDataIter, checked_size
 from .augmenters import _EIGENVALUES, _EIGENVECTORS, CastAug, ColorJitterAug, HorizontalFlipAug, LightingAug, ResizeAug
 from .changes import copyMakeBorder, fixed_crop, imresize, random_size_crop
 from .decoding import decoded
@@ -32,7 +32,7 @@ _ABSENT = {
 }  # fmt: skip
 
 
-class ImageRecordIter(DataIter):
+class ImageRecordIter(MXDataIter):
     """Batches of images from a file of records, ``(batch, channels, height, width)``, and of their labels.
 
     What is drawn comes from Python's module ``random``.

@@ -5,12 +5,12 @@ from typing import Any
 
 from ...support.missing import attribute, names_shown
 from .arrays import NDArrayIter
-from .base import DataBatch, DataDesc, DataIter, ResizeIter
+from .base import DataBatch, DataDesc, DataIter, MXDataIter, ResizeIter
 from .files import CSVIter, LibSVMIter, MNISTIter
 from .prefetching import PrefetchingIter
 
-__all__ = ["CSVIter", "DataBatch", "DataDesc", "DataIter", "ImageRecordIter", "LibSVMIter", "MNISTIter", "NDArrayIter",
-           "PrefetchingIter", "ResizeIter"]  # fmt: skip
+__all__ = ["CSVIter", "DataBatch", "DataDesc", "DataIter", "ImageRecordIter", "LibSVMIter", "MNISTIter", "MXDataIter",
+           "NDArrayIter", "PrefetchingIter", "ResizeIter"]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

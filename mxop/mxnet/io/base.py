@@ -126,6 +126,10 @@ class DataIter:
         """Return how many elements only fill the batch up."""
 
 
+class MXDataIter(DataIter):
+    """What iterators over files derive from: programs ask ``isinstance(data, mx.io.MXDataIter)``."""
+
+
 class Current(DataIter):
     """An iterator whose parts are those of ``current_batch``."""
 
@@ -180,4 +184,4 @@ class ResizeIter(Current):
         return True
 
 
-__all__ = ["Current", "DataBatch", "DataDesc", "DataIter", "ResizeIter"]
+__all__ = ["Current", "DataBatch", "DataDesc", "DataIter", "MXDataIter", "ResizeIter"]

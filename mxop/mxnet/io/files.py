@@ -24,7 +24,7 @@ from ...opdef.params import Bad, param_from, parse_shape
 from ...support import limits
 from ...support.errors import OpTypeError, OpValueError, shown
 from ...support.files import path_of, reading, reporting
-from .base import DataBatch, DataDesc, DataIter, checked_size
+from .base import DataBatch, DataDesc, MXDataIter, checked_size
 
 
 def _as_written(init: Callable) -> Callable:
@@ -94,7 +94,7 @@ def read_idx(fname: Any, function: str = "read_idx") -> np.ndarray:
     return np.frombuffer(data, np.uint8, offset=start).reshape(shape)
 
 
-class RowsIter(DataIter):
+class RowsIter(MXDataIter):
     """Batches of rows in memory.
 
     Parameters

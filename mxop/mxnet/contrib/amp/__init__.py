@@ -28,3 +28,5 @@ __all__ = ["convert_model", "convert_symbol", "init", "init_trainer", "list_cond
            "list_widest_type_cast", "loss_scaler", "scale_loss", "unscale"]  # fmt: skip
 
 __getattr__, __dir__ = hooks(globals(), __all__)
+
+from . import amp  # noqa: E402, F401  another path to the same names
