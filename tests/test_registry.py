@@ -45,6 +45,16 @@ def test_an_operator_without_parameters_ignores_those_of_programs():
             call()
 
 
+def test_an_operator_of_ones_own_refuses_them(scratch):
+    @elementwise
+    def scratch_plain(data):
+        """The data, doubled."""
+        return data * 2
+
+    with pytest.raises(mx.MXNetError, match="no parameter 'scale'"):
+        mx.nd.scratch_plain(mx.nd.ones((2,)), scale=3)
+
+
 def test_a_users_operator_exists_everywhere(scratch):
     @elementwise
     def scratch_cube(data, *, shift: float = 0.0):

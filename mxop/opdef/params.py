@@ -508,6 +508,7 @@ class Spec:
     """
 
     takes_others = False
+    ignores = False  # plain parameters that it does not have, as MXNet's operators without any do
 
     def __init__(self, op_name: str, params: tuple[Param, ...], in_attrs: tuple[str, ...] | None = None):
         self.op_name = op_name
@@ -541,7 +542,9 @@ class Spec:
         params = own + tuple(p for p in extra if p.name not in names)
         if order:
             params = tuple(sorted(params, key=lambda p: order.index(p.name)))
-        return cls(op_name, params, (*(p.name for p in params), IS_TRAIN) if has_mode else None)
+        spec = cls(op_name, params, (*(p.name for p in params), IS_TRAIN) if has_mode else None)
+        spec.ignores = not params and function.__module__.startswith("mxop.ops.")
+        return spec
 
     def parse(self, given: Mapping[str, Any]) -> Attrs:
         """Return the parsed parameters of a call, with defaults for those not given.
@@ -549,7 +552,7 @@ class Spec:
         Raises
         ------
         OpLookupError
-            If the operator has parameters, and none of a given name.
+            If the operator has no parameter of a given name.
         OpTypeError, OpValueError
             If a required parameter is missing, or a value does not fit.
         """
@@ -560,7 +563,7 @@ class Spec:
             at = self._at.get(name)
             if at is None:
                 known = ", ".join(self.names) or "none"
-                if not self.names and name != IS_TRAIN and isinstance(value, (str, int, float, tuple, list, type, type(None))):
+                if self.ignores and name != IS_TRAIN and isinstance(value, (str, int, float, tuple, list, type, type(None))):
                     warnings.warn(f"operator {self.op_name} has no parameters; {name}={shown(value)} is ignored", stacklevel=3)
                     continue
                 known += "; the mode is that of autograd.record or forward(is_train=)" if name == IS_TRAIN else ""
