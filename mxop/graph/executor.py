@@ -469,8 +469,8 @@ class Executor:
         for name, schedule in (("forward", self._train or self._infer), ("backward", self._backward)):
             if schedule is not None:
                 lines.append(f"Schedule {name}: {len(schedule)} calls")
-        lines.append(f"Total {self._memory >> 20} MB allocated")
-        return "\n".join(lines)
+        # MXNet's last lines: its modules read the number of the first.
+        return "\n".join([*lines, f"Total {self._memory >> 20} MB allocated", "Total 0 TempSpace resource requested\n"])
 
 
 def _bound_heads(heads: Sequence[Node | None], arrays: Sequence[Any]) -> dict[Node, Any]:

@@ -45,3 +45,5 @@ def waitall() -> None:
 
 
 __all__ = [n for n in _register.visible(_sys.modules[__name__]) if not n.startswith("_")]
+
+from .ndarray import _DTYPE_MX_TO_NP, _DTYPE_NP_TO_MX, _GRAD_REQ_MAP  # noqa: F401, E402  where programs find MXNet's
