@@ -43,7 +43,7 @@ from mxnet.io.io import PrefetchingIter, ResizeIter
 from mxnet.lr_scheduler import FactorScheduler, LRScheduler
 from mxnet.metric import Accuracy, EvalMetric, check_label_shapes
 from mxnet.model import BatchEndParam, load_checkpoint, load_params, save_checkpoint
-from mxnet.ndarray import NDArray, array, zeros
+from mxnet.ndarray import NDArray, array, zeros, _DTYPE_MX_TO_NP, _GRAD_REQ_MAP
 from mxnet.ndarray.contrib import quadratic
 from mxnet.ndarray.ndarray import NDArray as Same, waitall, ones, _DTYPE_NP_TO_MX
 from mxnet.ndarray.random import uniform

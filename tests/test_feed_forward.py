@@ -152,6 +152,18 @@ def test_monitor_every_second_batch(caplog):
     assert "Batch:       5 fc_output" in caplog.text
 
 
+def test_monitor_of_an_executor_that_is_bound_within_the_batch():
+    """A module that meets a new length binds one then, and installs its monitor on it."""
+    monitor, executor = mx.mon.Monitor(50, pattern="fc_out"), _executor()
+    monitor.tic()
+    monitor.install(executor)
+    executor.forward()
+    assert monitor.toc() == [(1, "fc_output", "6.0\t")]
+    monitor.tic()
+    executor.forward()
+    assert monitor.toc() == []
+
+
 def test_monitor_with_a_statistic_of_one_s_own():
     executor, monitor = _executor(), mx.mon.Monitor(1, lambda x: [x.max(), x.min()], pattern="fc_out")
     monitor.install(executor)

@@ -305,6 +305,48 @@ def test_states_come_back():
     assert copy._index_update_count == first.optimizer._index_update_count and copy.param_dict == {}
 
 
+class Pair:
+    """A state of a class of the optimizer's own."""
+
+    def __init__(self, weight):
+        self.sum, self.steps, self.rate = mx.nd.zeros_like(weight), 0, None
+
+
+def test_states_of_a_class_of_the_optimizers_own(monkeypatch):
+    """MXNet pickles them.  Here the optimizer makes the object, and the file its attributes, also when written again."""
+
+    class Counting(mx.optimizer.Optimizer):
+        kept = Pair
+
+        def create_state(self, index, weight):
+            return mx.nd.ones((1,)), self.kept(weight)
+
+        def update(self, index, weight, grad, state):
+            state[1].sum += grad
+            state[1].steps, state[1].rate = state[1].steps + 1, 0.5
+            weight[:] -= state[1].sum / state[1].steps
+
+    first, second, third = (mx.optimizer.get_updater(Counting()) for _ in range(3))
+    weights = [mx.nd.array([8, 4]) for _ in range(3)]
+    for gradient in ([1, 2], [4, 3]):
+        first(0, mx.nd.array(gradient), weights[0])
+    second.set_states(first.get_states())
+    third.set_states(second.get_states())
+    for update, weight in zip((second, third), weights[1:]):
+        weight[:] = weights[0]
+        update(0, mx.nd.array([1, 1]), weight)
+        one, state = update.states[0]
+        assert type(state) is Pair and (state.sum.asnumpy().tolist(), state.steps, state.rate) == ([6, 6], 3, 0.5)
+        assert weight.asnumpy().tolist() == [8 - 1 - 2.5 - 2, 4 - 2 - 2.5 - 2] and one.asscalar() == 1
+    second.set_states(first.get_states())
+    monkeypatch.setattr(Counting, "kept", mx.nd.zeros_like)
+    with pytest.raises(OpValueError, match="a state is of class Pair, with sum, steps, rate; the optimizer makes"):
+        second(0, mx.nd.ones((2,)), weights[1])
+    with pytest.raises(OpTypeError, match=r"get_states: optimizer Counting.* is <.*Pair"):
+        first.optimizer.lr_mult = Pair(weights[0])
+        first.get_states(dump_optimizer=True)
+
+
 STATES = json.loads((Path(__file__).parent / "data" / "states.json").read_text())
 
 

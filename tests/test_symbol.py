@@ -281,6 +281,13 @@ def test_automatic_variables_get_the_attributes_of_their_node():
     assert fc.attr_dict() == {"f": own, "f_weight": own, "f_bias": own}
 
 
+def test_attributes_of_an_operator_and_its_argument_of_one_name():
+    scale = sym.Variable("s", shape=(3, 1), init=mx.init.Constant(2))
+    own = {"__init__": '["constant", {"value": 2}]', "__shape__": "(3, 1)"}
+    assert sym.broadcast_mul(scale, sym.Variable("x"), name="s").attr_dict() == {"s": own}
+    assert sym.FullyConnected(scale, num_hidden=2, name="s").attr_dict()["s"] == {**own, "num_hidden": "2"}
+
+
 def test_attribute_scopes_nest():
     with mx.AttrScope(ctx_group="dev1", __data__="1"):
         with mx.AttrScope(__data__="2", __more__="3"):

@@ -17,7 +17,7 @@ from ..support.memo import keep
 from .expand import give_state
 from .feeding import WRITER, Heads, assign, head_missing, listed_heads
 from .garbage import collected_later
-from .ir import Entry, Graph, Node, as_text, describe
+from .ir import Entry, Graph, Node, describe
 from .lowering import Lowered
 from .monitor import Monitor, NaNFinder
 from .passes import of_stage, selected
@@ -109,6 +109,7 @@ class Executor:
         self._wanted = [i for i, req in enumerate(self._reqs) if req != "null"]
         ready = self._ready(bool(self._wanted), self._wanted)
         self._make_outputs(ready)
+        self._bound_pattern = ready.pattern
         if self._wanted:
             (self._train, self._backward), self._train_plan, self._heads = self._with_gradients(ready)
         else:
@@ -428,11 +429,6 @@ class Executor:
         return _bound_heads(self._lowered_for(True).heads, self._heads.arrays) if self._wanted else {}
 
     @property
-    def _main(self) -> Lowered:
-        """The graph of training, if gradients are wanted; else that of inference."""
-        return self._lowered_for(bool(self._wanted))
-
-    @property
     def _memory(self) -> int:
         return self._arena.nbytes + sum(a.size * dtypes.SIZES[a.dtype_code] for a in self._outputs)
 
@@ -465,12 +461,12 @@ class Executor:
 
     def debug_str(self) -> str:
         """Return the graph (with its gradient, if wanted) and the memory that it takes, as text."""
-        lines = [as_text(self._main.graph).rstrip()]
+        lines = [self._structure.text(self._bound_pattern).rstrip()]
         for name, schedule in (("forward", self._train or self._infer), ("backward", self._backward)):
             if schedule is not None:
                 lines.append(f"Schedule {name}: {len(schedule)} calls")
-        # two lines at the end, as programs take MXNet's third from the last
-        return "\n".join([*lines, f"Total {self._memory >> 20} MB allocated", "Total 0 TempSpace resource requested", ""])
+        # MXNet's last lines: its modules read the number of the first.
+        return "\n".join([*lines, f"Total {self._memory >> 20} MB allocated", "Total 0 TempSpace resource requested\n"])
 
 
 def _bound_heads(heads: Sequence[Node | None], arrays: Sequence[Any]) -> dict[Node, Any]:

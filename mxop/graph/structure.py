@@ -16,7 +16,7 @@ from .assignment import Assign
 from .completion import NamedNodes, may_be_completed
 from .epoch import epoch
 from .infer import Known
-from .ir import Entry, Graph, Node
+from .ir import Entry, Graph, Node, as_text
 from .passes import module_of
 from .patterns import Pattern, use_pattern
 from .plan import Result
@@ -139,6 +139,11 @@ class Structure:
         heads = [None if h is None else concrete(lowered.given[h], values) for h in lowered.heads]
         mine = dict(zip(pattern.variables, self.variables, strict=True))
         return Ready(pattern, known, heads, NamedNodes(pattern.graph, known, mine, self.named))
+
+    def text(self, pattern: Pattern) -> str:
+        """Return a pattern's graph before the passes as text; sizes may be symbols.  Nothing is lowered again for it."""
+        nodes = self.graph.nodes
+        return _NUMBERED.sub(lambda m: nodes[int(m[1])].name, as_text(pattern.lowered.graph))
 
     def named(self, node: Node) -> Node:
         """Return a node whose number is replaced by its name and by the source line that made it."""

@@ -54,8 +54,10 @@ class Monitor:
         self.exes: list[Any] = []
 
     def install(self, exe: Any) -> None:
-        """Watch an executor."""
+        """Watch an executor, within a batch from now on."""
         self.exes.append(exe)
+        if self.activated:
+            exe.set_monitor_callback(self.stat_helper, self.monitor_all)
 
     def stat_helper(self, name: str, array: NDArray) -> None:
         """Take the statistic of an array, where it is wanted."""

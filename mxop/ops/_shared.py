@@ -148,7 +148,7 @@ def on_host(op, real=True):
 
 def device_of(data):
     """Return the device of an array, as operators that make arrays take it: nothing for the first CPU, and in a graph."""
-    place = str(getattr(data, "context", ""))
+    place = str(data.context) if hasattr(type(data), "context") else ""  # any name asked of a value in a graph is an operator
     return "" if place == "cpu(0)" else place
 
 

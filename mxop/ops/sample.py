@@ -11,7 +11,7 @@ from ..opdef import DType, F, Shape, composite, elementwise, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpTypeError, OpValueError
 from ..support.shape_mode import numpy_shape
-from ._shared import equal_shapes, on_both, size_of, zero_gradient
+from ._shared import device_of, equal_shapes, on_both, size_of, zero_gradient
 from .random import code_for, key_for
 
 #: Rounding to a type moves a number up by less than this part of it, where it is computed in a wider one.
@@ -88,7 +88,7 @@ def _sampler(declared):
         if shape:  # a dimension of size 1 in the place of each of `shape`
             parameters = [F.Reshape(p, shape=(-2, *(1,) * len(shape))) for p in parameters]
         key = key_for(F, first)
-        like = F._zeros(shape=shape, dtype=code, ctx=str(getattr(first, "context", ""))) if shape else parameters[0]
+        like = F._zeros(shape=shape, dtype=code, ctx=device_of(first)) if shape else parameters[0]
         options = {"rounded": _ROUNDED.get(code, 0.0)} if formula == "_uniform_from" else {}
         return getattr(F, formula)(*parameters, like, key, **options)
 
@@ -278,9 +278,8 @@ def sample_multinomial(F, data, *, shape: Shape = (), get_prob: bool = False, dt
     if dtype not in _CHOICES:
         names = ", ".join(dtypes.NAMES[t] for t in _CHOICES)
         raise OpTypeError(f"operator _sample_multinomial: dtype={dtypes.NAMES[dtype]!r}; expected one of {names}")
-    place = str(getattr(data, "context", ""))
     sums = F.cumsum(F.Cast(F.BlockGrad(data), dtype=dtypes.FLOAT64), axis=-1)
-    wide = F._zeros(shape=(size_of(shape),), dtype=dtypes.FLOAT64, ctx=place)
+    wide = F._zeros(shape=(size_of(shape),), dtype=dtypes.FLOAT64, ctx=device_of(data))
     at = F._first_above(sums, F._unit_from(F.slice_axis(sums, axis=-1, begin=0, end=1), wide, key_for(F, data)))
     found = [F.Cast(at, dtype=dtype)]
     if get_prob:
@@ -289,7 +288,7 @@ def sample_multinomial(F, data, *, shape: Shape = (), get_prob: bool = False, dt
         return [F.squeeze(x, axis=(-1,)) for x in found]
     if len(shape) == 1:
         return found
-    like = F._zeros(shape=shape, ctx=place)
+    like = F._zeros(shape=shape, ctx=device_of(data))
     return [F.reshape_like(x, like, lhs_begin=-1, rhs_begin=0) for x in found]
 
 

@@ -283,8 +283,11 @@ class Symbol(Arithmetic):
 
     def attr_dict(self) -> dict[str, dict[str, str]]:
         """Return the attributes of every node that has some, by name."""
-        found = {node.name: listed(node.text()) for node in Graph(self._entries).nodes}
-        return {name: attrs for name, attrs in found.items() if attrs}
+        found: dict[str, dict[str, str]] = {}
+        for node in Graph(self._entries).nodes:  # an operator and its argument may have one name
+            if attrs := listed(node.text()):
+                found.setdefault(node.name, {}).update(attrs)
+        return found
 
     def _set_attr(self, **kwargs: str) -> None:
         """Set attributes (or parameters) of the head."""

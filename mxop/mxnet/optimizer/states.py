@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,32 @@ _FORMAT = "mxop optimizer states 1"
 _STRUCTURE = "structure"
 
 
+@dataclass
+class Unmade:
+    """What a file has of a state of a class of the optimizer's own: only the optimizer makes such objects."""
+
+    name: str
+    attributes: dict[str, Any]
+
+
+def unmade(state: Any) -> bool:
+    """Return whether there are objects in a state that the optimizer has to make."""
+    return isinstance(state, Unmade) or (isinstance(state, (tuple, list)) and any(map(unmade, state)))
+
+
+def completed(found: Any, new: Any) -> Any:
+    """Return a state of a file, with the objects of a new state for those that are unmade, which get their attributes."""
+    if isinstance(found, (tuple, list)) and isinstance(new, (tuple, list)) and len(found) == len(new):
+        return type(found)(map(completed, found, new))
+    if not isinstance(found, Unmade):
+        return found
+    if type(new).__name__ != found.name or not found.attributes.keys() <= getattr(new, "__dict__", {}).keys():
+        raise OpValueError(f"set_states: a state is of class {found.name}, with {', '.join(map(str, found.attributes))}; the "
+                           f"optimizer makes {shown(new)}")  # fmt: skip
+    vars(new).update({name: completed(value, vars(new)[name]) for name, value in found.attributes.items()})
+    return new
+
+
 # ---- written ---------------------------------------------------------------------------------------------------------
 def dumps(states: dict[Any, Any], optimizer: Optimizer | None = None) -> bytes:
     """Return states, and an optimizer, as bytes.
@@ -33,7 +60,8 @@ def dumps(states: dict[Any, Any], optimizer: Optimizer | None = None) -> bytes:
     Raises
     ------
     OpTypeError
-        For what is neither a number, a string, an array, an optimizer or scheduler, nor a collection of such.
+        For what is neither a number, a string, an array, an optimizer or scheduler, a collection of such, nor
+        (as a state) an object with such attributes.
     """
     arrays: dict[str, NDArray] = {}
     structure = {"format": _FORMAT, "states": _plain(states, arrays, "state"),
@@ -62,6 +90,10 @@ def _plain(value: Any, arrays: dict[str, NDArray], where: str) -> Any:
         kind = "optimizer" if isinstance(value, Optimizer) else "scheduler"
         own = value.__getstate__() if isinstance(value, Optimizer) else vars(value)
         return {kind: [type(value).__name__, _plain(own, arrays, f"{where} {type(value).__name__}")]}
+    if isinstance(value, Unmade):
+        return {"object": [value.name, _plain(value.attributes, arrays, where)]}
+    if where.startswith("state") and hasattr(value, "__dict__") and not callable(value):
+        return _plain(Unmade(type(value).__name__, vars(value)), arrays, f"{where} {type(value).__name__}")
     raise OpTypeError(f"get_states: {where} is {shown(value)}, of which no file is made; keep it apart")
 
 
@@ -132,6 +164,8 @@ class _Making:
         if kind in ("optimizer", "scheduler"):
             name, attributes = content
             return _made(kind, name, self.value(attributes, depth + 1))
+        if kind == "object":
+            return Unmade(content[0], dict(self.value(content[1], depth + 1)))
         raise OpValueError(f"set_states: {node} is among the values, which states of an optimizer do not have")
 
     def array(self, node: Node) -> NDArray | None:

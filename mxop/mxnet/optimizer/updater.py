@@ -66,7 +66,10 @@ class Updater:
         if index not in self.states:
             self.states[index] = self.optimizer.create_state_multi_precision(index, weight)
         elif not self.states_synced[index]:
-            self.states[index] = self.sync_state_context(self.states[index], weight.context)
+            state = self.sync_state_context(self.states[index], weight.context)
+            if _states.unmade(state):
+                state = _states.completed(state, self.optimizer.create_state_multi_precision(index, weight))
+            self.states[index] = state
         self.states_synced[index] = True
 
     def sync_state_context(self, state: Any, context: Context) -> Any:
@@ -75,6 +78,8 @@ class Updater:
             return state.as_in_context(context)
         if isinstance(state, (tuple, list)):
             return type(state)(self.sync_state_context(one, context) for one in state)
+        if isinstance(state, _states.Unmade):
+            return _states.Unmade(state.name, {k: self.sync_state_context(v, context) for k, v in state.attributes.items()})
         return state
 
     def get_states(self, dump_optimizer: bool = False) -> bytes:
