@@ -315,7 +315,7 @@ def peak(name):
 
 
 def most_memory():
-    """Return the most KiB that this process had so far; what getrusage says begins with the most of the process that began it."""
+    """Return the most KiB that this process had so far; getrusage begins with those of the process that began it."""
     with open("/proc/self/status") as status:
         return int(re.search(r"VmHWM:\s+(\d+)", status.read())[1])
 
