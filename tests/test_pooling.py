@@ -65,3 +65,20 @@ def test_a_step_makes_no_windows():
     executor.forward(is_train=True)
     executor.backward(mx.nd.ones((2, 8, 16, 16)))
     assert executor.explain(is_train=True).memory["planned"] <= 8 * 2 * 8 * 16 * 16  # a place for each window
+
+
+@pytest.mark.parametrize("kernel, stride, pad", [((3, 3), (2, 2), (1, 1)), ((2, 3), (1, 2), (0, 1)), ((4,), (2,), (2,))])
+def test_a_gpu_finds_the_same(simulated_gpu, kernel, stride, pad):
+    rng = np.random.default_rng(1)
+    x = rng.integers(-2, 3, (2, 3, 6, 7)[: 2 + len(kernel)]).astype("float32")
+    x[rng.random(x.shape) < 0.3] = -np.inf
+    found = []
+    for ctx in (mx.cpu(), simulated_gpu):
+        given = mx.nd.array(x, ctx=ctx)
+        given.attach_grad()
+        with mx.autograd.record():
+            y = mx.nd.Pooling(given, kernel=kernel, stride=stride, pad=pad, pool_type="max")
+        y.backward()
+        found.append((y.asnumpy(), given.grad.asnumpy()))
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)

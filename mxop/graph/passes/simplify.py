@@ -69,12 +69,15 @@ class Simplify(Rewriting):
             self._replacement[node] = found
 
     def _may_go(self, node: Node) -> bool:
+        """Return whether other values may be read in the place of a node's: it has no effects, nor do its inputs change."""
         return bool(node.inputs) and is_pure(node) and not any(n in self._states for n, _ in node.inputs)
 
     def _visited(self, node: Node) -> list[Entry] | None:
         found = super()._visited(node)
-        if found is not None or not isinstance(node.op, Elementwise) or node.n_outputs == 1 or not self._may_go(node):
+        if found is not None or node.control or not isinstance(node.op, Elementwise) or node.n_outputs == 1:
             return found
+        if not self._may_go(node):
+            return None
         same = self._same(node)
         read = [k for k in same if node not in self._own or (node, k) in self._read]
         return [same.get(k, (node, k)) for k in range(node.n_outputs)] if read else None
