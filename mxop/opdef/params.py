@@ -543,7 +543,7 @@ class Spec:
         if order:
             params = tuple(sorted(params, key=lambda p: order.index(p.name)))
         spec = cls(op_name, params, (*(p.name for p in params), IS_TRAIN) if has_mode else None)
-        spec.ignores = not params and function.__module__.startswith("mxop.ops.")
+        spec.ignores = not params and str(function.__module__).startswith("mxop.ops.")
         return spec
 
     def parse(self, given: Mapping[str, Any]) -> Attrs:
