@@ -1,7 +1,5 @@
 """Every operator of the registry against its record, and what the registry as a whole promises."""
 
-import os
-
 import numpy as np
 import pytest
 
@@ -12,8 +10,6 @@ from mxop.graph.lowering import lower_training
 from mxop.op import Composite, elementwise, kernel
 from mxop.records import record
 
-#: Up to which order gradients are checked: that they are right is shown once, for the first of several instruction sets.
-ORDERS = int(os.environ.get("MXOP_TEST_ORDERS", "3"))
 #: How the names of operators begin that reductions are made of.
 PARTS = ("_map_", "_final_", "_combined_", "_second_map_", "_second_")
 #: Made by mx.graph.assign alone, which test_computation.py is about, and by the functions of test_control_flow.py.
@@ -62,7 +58,7 @@ def test_operator_holds_its_record(name):
     if name in EXEMPT:
         assert mx.op.namespace_of(name)[0] == "_internal", "only hidden operators may be exempt"
         return
-    report = check_op(name, orders=ORDERS)
+    report = check_op(name)
     assert report["checks"]["values"] > 0
     assert set(report["unchecked"]) == {what for what, n in report["checks"].items() if not n}
     assert all(report["unchecked"].values()), "a check that did not run says why"
