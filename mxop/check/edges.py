@@ -159,7 +159,8 @@ def refusals(case: Case, types: Sequence[str]) -> int:
     inputs = case.arrays(case.sample(types[0]))
     n = 0
     if not case.op.spec.takes_others:
-        n += _refused(case, "a parameter that there is not", "parameter", lambda: case.op.parse({"nothing": spare[0]}))
+        value = spare[0] if case.op.spec.ignores else 1
+        n += _refused(case, "a parameter that there is not", "parameter", lambda: case.op.parse({"no_such_parameter": value}))
     if not case.op.variadic:
         n += _refused(case, "an input too many", "", lambda: dispatch.invoke(case.op, inputs + spare, case.attrs))
     for bad in case.record.refuses:
