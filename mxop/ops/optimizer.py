@@ -8,8 +8,6 @@ weights, are in :mod:`.many_updates`.
 
 import math
 
-import numpy as np
-
 from ..opdef import F, composite, elementwise, with_rule
 
 
@@ -170,12 +168,11 @@ def adamw_update(F, weight, grad, mean, var, rescale_grad, *, lr: float, beta1: 
     0.5
     """
     rates = {"lr": lr, "beta1": beta1, "beta2": beta2, "epsilon": epsilon, "wd": wd, "eta": eta}
-    arrays = weight, grad, mean, var, rescale_grad
+    arrays = weight, grad, mean, var
     if rescale_grad.dtype == weight.dtype:
-        return F._adamw(*arrays, clip_gradient=clip_gradient, **rates)
-    # MXNet has float32 scales beside weights of every type
-    arrays = [F.cast(a, dtype="float64" if weight.dtype == np.float64 else "float32") for a in arrays]
-    new = F._adamw(*arrays, clip_gradient=clip_gradient, **rates)
+        return F._adamw(*arrays, rescale_grad, clip_gradient=clip_gradient, **rates)
+    wide = [F._widened(a) for a in arrays]  # MXNet has float32 scales beside weights of every type
+    new = F._adamw(*wide, F.cast(rescale_grad, dtype=wide[0].dtype), clip_gradient=clip_gradient, **rates)
     return tuple(F._cast_like(a, like) for a, like in zip(new, (weight, mean, var), strict=True))
 
 

@@ -73,6 +73,10 @@ class Simplify(Rewriting):
         return bool(node.inputs) and is_pure(node) and not any(n in self._states for n, _ in node.inputs)
 
     def _visited(self, node: Node) -> list[Entry] | None:
+        """Replace a node; or let what reads an output that equals an input read the input, where other outputs need the node.
+
+        The node stays, so this is no reason to sweep again.  Nodes that this sweep rebuilt are read under their old names.
+        """
         found = super()._visited(node)
         if found is not None or node.control or not isinstance(node.op, Elementwise) or node.n_outputs == 1:
             return found
