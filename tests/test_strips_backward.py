@@ -291,6 +291,7 @@ FULL_STEPS = [  # of two values that have all elements
     lambda x, y: S.softmax(x) - 0.5 * S.tanh(y),
     lambda x, y: S.broadcast_add(x, S.sum(S.tanh(y), axis=0, keepdims=True) * 0.01) * 0.5,
     lambda x, y: S.broadcast_mul(x, S.tanh(S.sum(S.tanh(x) * y, axis=0) * 0.01)),
+    lambda x, y: S.flip(x, axis=0) - S.flip(y * 0.5, axis=0),  # no part of a strip: others overwrite its results
 ]
 
 
@@ -338,3 +339,52 @@ def test_an_output_that_is_an_input_is_not_copied():
     read = [v.name for row in executor.explain() for v in row.inputs]
     assert "difference_backward[1]" in read
     assert "difference_backward[0]" not in read
+
+
+# ---- in place -------------------------------------------------------------------------------------------------------
+BETWEEN = {  # two layers
+    "channels": lambda x: S.relu(S.BatchNorm(x, fix_gamma=False, name="norm")),
+    "rows": lambda x: S.broadcast_div(x, S.sqrt(S.mean(x * x, axis=-1, keepdims=True) + 1)),
+    "softmax": lambda x: S.softmax(S.softmax(x) * x),
+    "added_up": lambda x: S.LayerNorm(x),
+}
+LAYERS = {
+    "channels": lambda x, name: S.Convolution(x, num_filter=33, kernel=(3, 3), pad=(1, 1), no_bias=True, name=name),
+    "rows": lambda x, name: S.FullyConnected(x, num_hidden=301, no_bias=True, name=name),
+}
+
+
+def between_layers(between, dtype):
+    """Return the calls of a training step of two layers with something between, and its results with strips and without."""
+    layer, shape = LAYERS.get(between, LAYERS["rows"]), (5, 3, 37, 31) if between == "channels" else (331, 70)
+    symbol = layer(BETWEEN[between](layer(S.Variable("x", dtype=dtype), "first")), "second")
+    rows, found = [], []
+    for strips in (True, False):
+        with mx.graph.switch_passes(strips=strips):
+            executor = symbol.simple_bind(mx.cpu(), x=shape, grad_req="write")
+        for array in executor.arg_arrays:
+            array[:] = np.random.default_rng(array.size).normal(size=array.shape)
+        executor.forward(is_train=True)
+        executor.backward(heads(executor.outputs))
+        executor.backward(heads(executor.outputs))  # what the first one overwrote is no value that is kept
+        found.append([a.asnumpy() for a in [*executor.outputs, *executor.grad_arrays]])
+        rows = rows or executor.explain(is_train=True).rows
+    for a, b in zip(*found, strict=True):
+        close(a, b, TOLERANCE[dtype] * max(1, np.abs(b).max()))
+    return rows
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("between", ["channels", "rows", "softmax"])
+def test_a_gradient_overwrites_the_one_that_it_is_computed_from(between, dtype):
+    rows = between_layers(between, dtype)
+    shape = next(v.shape for row in rows for v in row.outputs if v.name == "first")
+    strip = next(row for row in rows if row.kind == "strip" and row.phase == "backward")
+    read, made = ({v.place for v in values if v.shape == shape} for values in (strip.inputs, strip.outputs))
+    assert len(made) == 1 and made <= read
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_what_is_added_up_over_rows_is_not_overwritten(dtype):
+    """It is read once several blocks of rows are done: here the gradient that is the sum of those of all rows."""
+    between_layers("added_up", dtype)

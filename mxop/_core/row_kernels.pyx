@@ -12,7 +12,7 @@ from libc.string cimport memcpy, memset
 
 from mxop._core.array cimport MAX_VALUES, Array, Value, broadcast_operand, new_array, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places
-from mxop._core.transfer cimport overlaps
+from mxop._core.transfer cimport overlaps, same_layout
 from mxop._kernels.instruction_sets cimport BULK, ISA, itemsize_of, mx_stream_fence
 from mxop._kernels.machine cimport MX_L1_BYTES, MX_L2_BYTES, MX_LONG_ROW, MX_MEMORY_BLOCK, MX_SUM_PARTS, MX_TASKS_A_THREAD
 from mxop._kernels.operands cimport Operand
@@ -253,7 +253,8 @@ def prepare_row_kernel(Py_ssize_t rows, list locals_, list stages, list arrays, 
     Returns
     -------
     Call or None
-        None when an array is written that overlaps another, or sums of rows do not lie side by side.
+        None when an array is written that overlaps another, except as :func:`overwritable` allows, or sums of rows do not lie
+        side by side.
     """
     cdef RowKernelCall call = RowKernelCall()
     cdef Value values[MAX_VALUES]
@@ -262,9 +263,11 @@ def prepare_row_kernel(Py_ssize_t rows, list locals_, list stages, list arrays, 
     sums = {s[2][1] for s in stages if s[3] == "columns"}
     reread = {number for s in stages for number in s[1] if number >= 0}
     for number in written:
+        free = overwritable(stages, number)
         for i in range(len(arrays)):
             if i != number and overlaps(<Array>arrays[i], <Array>arrays[number]):
-                return None
+                if i not in free or not same_layout(<Array>arrays[i], <Array>arrays[number]):
+                    return None
     if not all([(<Array>arrays[number]).contiguous for number in sums]):
         return None
     call.arrays, call.rows, call.programs, call.turned, call.kept = arrays, rows, [], turned, []
@@ -282,6 +285,17 @@ def prepare_row_kernel(Py_ssize_t rows, list locals_, list stages, list arrays, 
         call.parts = 0
     call.room = (call.own_operands + call.n_operands * <Py_ssize_t>sizeof(Operand) + 127) & ~63
     return call
+
+
+def overwritable(list stages, Py_ssize_t number):
+    """Return the arrays in whose place array `number`, of the same layout, may be written: none is read after that.
+
+    What a sum of all rows reads is read once several blocks of rows are done.
+    """
+    at = [k for k, stage in enumerate(stages) if number in stage[2] and stage[3] is None]
+    read = [(n, k) for k, stage in enumerate(stages) for n in stage[1] if n >= 0]
+    late = {n for n, k in read if not at or k > at[0] or stages[k][3] == "columns"}
+    return {n for n, _ in read} - late - {n for stage in stages for n in stage[2]}
 
 
 cdef Array array_of(RowKernelCall call, list ghosts, int number):
@@ -342,6 +356,8 @@ cdef int prepare_stage(RowKernelCall call, int k, tuple roots, list inputs, list
     cdef Operand* operands = &call.operands[call.n_operands]
     cdef Program program = program_of(roots, len(inputs), ctype, params)
     cdef bytearray scalars
+    cdef Array a
+    cdef int i, j
     stage.inner = 1
     for d in shape:
         stage.inner *= d
@@ -356,6 +372,10 @@ cdef int prepare_stage(RowKernelCall call, int k, tuple roots, list inputs, list
     if stage.long:
         program = program.by_values(call.rows * stage.inner, operands, min(stage.inner, <Py_ssize_t>MX_LONG_ROW),
                                     1 if stage.combine < 0 else stage.inner) or program
+    for i in range(stage.n_inputs if stage.combine == -1 else 0):
+        for j in range(stage.n_outputs):
+            a = used[stage.n_inputs + j]
+            operands[stage.n_inputs + j].staged |= overlaps(<Array>used[i], a) and program.clobbers(j, i)
     scalars = bytearray(program.n_scalars * 8 + 1)
     program.fill_scalars(values, scalars)
     call.programs.append(program)

@@ -1,8 +1,8 @@
 """The memory plan: a home for each value of a graph, chosen before the first run.
 
-Values with disjoint lifetimes share a buffer.  An elementwise result overwrites an operand that is not read afterwards.  A
-reshape is a view of its operand, and so is a slice that elementwise nodes alone read.  Results are written straight into the
-arrays that the caller gave for them.
+Values with disjoint lifetimes share a buffer.  A result of an elementwise operator or row kernel overwrites an operand that is
+not read afterwards.  A reshape is a view of its operand, and so is a slice that elementwise nodes alone read.  Results are
+written straight into the arrays that the caller gave for them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from .assignment import Assign
 from .infer import Known
 from .ir import Entry, Graph, Node
 from .order import early_release
+from .stages import Strip
 from .traits import elements_read, has_rows, is_plain_view
 
 NULL, WRITE, ADD = 0, 1, 3
@@ -496,15 +497,16 @@ def _overwritten(layout: Layout, node: Node, k: int) -> Sequence[Entry]:
     if isinstance(node.op, Elementwise):  # it reads an element before it writes it; those of slices are elsewhere
         sliced = {layout.root(e) for e in node.inputs if e in layout.slices}
         return [e for e in node.inputs if layout.root(e) not in sliced]
-    if (i := _in_place_outputs(node).get(k)) is None:
-        return ()
     roots = [layout.root(e) for e in node.inputs]
-    return [node.inputs[i]] if roots.count(roots[i]) == 1 else []
+    return [node.inputs[i] for i in _in_place_inputs(node, k) if roots.count(roots[i]) == 1]
 
 
-def _in_place_outputs(node: Node) -> dict[int, int]:
-    """Return ``{output: input}`` for the outputs that a user's kernels can leave in the memory of an input."""
-    return node.op.takes_place() if node.op.bodies else {}
+def _in_place_inputs(node: Node, k: int) -> Sequence[int]:
+    """Return the inputs in whose memory a row kernel, or a user's kernels, can leave output `k`."""
+    if isinstance(node.op, Strip):
+        return node.op.overwrites[k] if node.op.overwrites else ()
+    place = node.op.takes_place().get(k) if node.op.bodies else None
+    return () if place is None else [place]
 
 
 class _Free:

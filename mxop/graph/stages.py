@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any, NamedTuple
 
+from .._core.row_kernels import overwritable
 from .._kernels.machine import MX_L1_BYTES, MX_LONG_ROW
 from ..formula import SCALAR_OPS, TABLE, Expr, input_, leaves, substitute, walk
 from ..opdef import Attrs, Operator, registry
@@ -65,10 +66,13 @@ class Strip(Operator):
     members : tuple of Node
     entries : tuple of (Node, int)
         The entry of a member that is the value of each output.
+    overwrites : tuple of list of int
+        For each output the inputs in whose place it may be computed, if nothing else reads them later.
     """
 
     kind = "strip"
     entries: tuple[Entry, ...] = ()
+    overwrites: tuple[list[int], ...] = ()
 
     def __init__(self, rows: int, members: tuple[Node, ...], turn: Turn):
         super().__init__(None, name="_strip", arguments=(), module=__name__)
@@ -148,12 +152,16 @@ class Writer:
         for entry in self.results:
             if not self.steps[entry[0]].columns:
                 self._store(entry)
+        self._put_results_last()
         op, last = self.op, self.unit[-1]
         op.entries = tuple(self.results)
         op.results = [(self.known.shape(e), self.known.dtype(e)) for e in self.results]
         read = self._number_operands()
         op.seen = [r.shape for r in read] + [self.turn(self.known.shape(e)) for e in self.results]
         op.shapes = [self._aligned(r.shape) for r in read] + [self._result_shape(e) for e in self.results]
+        if self.known.on_cpu:
+            n = len(read)
+            op.overwrites = tuple(sorted(i for i in overwritable(op.stages, n + k) if i < n) for k in range(len(op.results)))
         inputs = tuple(moved.get(r.entry, r.entry) for r in read)
         new = Node(op, NO_ATTRS, inputs, f"{last.name}_strip", None, last.source, last.order)
         self.known.put(new, [s for s, _ in op.results], [c for _, c in op.results])
@@ -275,6 +283,11 @@ class Writer:
                 return
         self.stages.append(([root], [target], None, shape))
         self.value[entry] = self._leaf(target)
+
+    def _put_results_last(self) -> None:
+        """Move the formulas whose values no other stage reads to the end: results may then overwrite what the others read."""
+        read = {self.leaf[n.label] for roots, *_ in self.stages for n in leaves(tuple(roots)) if n.kind == "input"}
+        self.stages.sort(key=lambda stage: stage[2] is None and read.isdisjoint(stage[1]))
 
     def _number_operands(self) -> list[Read]:
         """Set `op.stages`, whose operands are numbers; return the reads from outside."""
