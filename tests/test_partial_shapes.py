@@ -164,3 +164,12 @@ def test_constants_of_unknown_size_run_and_train(make):
     executor.backward(mx.nd.ones_like(out))
     assert out.shape == y.infer_shape(a=(2, 5))[1][0] and executor.grad_dict["a"].shape == (2, 5)
     assert executor.forward(is_train=False, a=x)[0].shape == out.shape
+
+
+def test_a_constant_of_unknown_size_is_an_output_too():
+    state = sym.zeros((0, 3))
+    executor = sym.Group([state, a + state]).simple_bind(mx.cpu(), a=(2, 3))
+    executor.forward(is_train=True)
+    executor.backward([mx.nd.ones((2, 3))] * 2)
+    assert [out.shape for out in executor.outputs] == [(2, 3), (2, 3)]
+    assert executor.grad_dict["a"].asnumpy().tolist() == [[1] * 3] * 2

@@ -81,7 +81,7 @@ class Lowered:
 
 def lower_inference(source: Graph, given: Mapping[Node, tuple], is_train: bool) -> Lowered:
     """Return the lowered graph of the outputs; `is_train` is the mode that operators receive."""
-    source = _sized(in_mode(source, is_train), given)
+    source = in_mode(source, is_train)
     graph, moved = expand(source, effects=Effects(), specs=Specs(given, is_train))
     graph, trim = trimmed_with_moves(graph)
     return Lowered(graph, dict(given), len(source.outputs), len(graph.outputs), _calls(source, moved, trim))
@@ -99,7 +99,7 @@ def lower_training(
     `absent` are indices of outputs without a head gradient.
     """
     effects, specs, n = Effects(), Specs(given, is_train), len(source.outputs)
-    source = _sized(in_mode(source, is_train), given)
+    source = in_mode(source, is_train)
     graph, first = expand(source, everything=False, effects=effects, specs=specs)
     assigned = graph.outputs[n:]
     headed = [i for i in range(n) if i not in absent]
@@ -122,25 +122,18 @@ def lower_training(
     return Lowered(graph, known, n, at + len(late), calls, heads, Graph(grads), variables, rules)
 
 
-def _sized(graph: Graph, given: Mapping[Node, tuple]) -> Graph:
+def sized(graph: Graph, known: Known) -> Graph:
     """Return a graph whose sources have known shapes: ``zeros(shape=(0, 8))`` gets its size from its readers."""
-    partial = {
-        node
-        for node in graph.nodes
-        for name in (node.op.zero_is_unknown if node.op is not None else ())
-        if not infer.known(infer.from_legacy(node.attrs[name], numpy_shape()))
-    }
-    if not partial:
-        return graph
-    known = Known.solve(graph, dict(given))
 
     def replace(node: Node) -> list[Entry] | None:
-        if node not in partial:
+        names = node.op.zero_is_unknown  # type: ignore[union-attr]
+        if all(infer.known(infer.from_legacy(node.attrs[name], numpy_shape())) for name in names):
             return None
-        shapes = dict.fromkeys(node.op.zero_is_unknown, known.shape((node, 0)))
-        return [(node.replaced(attrs=node.attrs.replaced(**shapes)), 0)]
+        new = node.replaced(attrs=node.attrs.replaced(**dict.fromkeys(names, known.shape((node, 0)))))
+        known.copy(node, new)
+        return [(new, k) for k in range(node.n_outputs)]
 
-    return rewrite(graph, replace)[0]
+    return rewrite(graph, replace, known)[0]
 
 
 def optimized(lowered: Lowered, passes: Sequence[Any], on_cpu: bool) -> tuple[Graph, Known]:

@@ -36,7 +36,7 @@ from .garbage import collected_later
 from .halves import HALF_TYPES
 from .infer import Known
 from .ir import Entry, Graph, Node, variable
-from .lowering import Lowered, lower_inference, lower_training, optimized
+from .lowering import Lowered, lower_inference, lower_training, optimized, sized
 from .passes import of_stage, run_passes, selected
 from .plan import Phase, Result, Sharing, phases_of
 from .recipe import Recipe, recipe_of
@@ -159,7 +159,7 @@ class Pattern:
         given = dict(zip(self.variables, specs or self.specs, strict=True))
         source = self.source if source is None else source
         known = Known.solve(source, dict(given))
-        source = run_passes(source, known, of_stage(self.passes, "symbol"))
+        source = sized(run_passes(source, known, of_stage(self.passes, "symbol")), known)
         if self.sought:
             lowered = lower_training(source, given, [self.variables[i] for i in self.sought], self.is_train, absent)
         else:

@@ -379,7 +379,7 @@ class SymbolicNumber:
         return self.read()
 
     def __eq__(self, other: object) -> Any:
-        return True if self is other else self._query(operator.eq, self, other)
+        return self is other or (other is not None and self._query(operator.eq, self, other))
 
     def __hash__(self) -> int:
         return id(self)  # shapes and parameters are keys; equal expressions are one object
