@@ -21,7 +21,7 @@ from cuda_compilers import CTYPES, find_host, find_nvrtc, host_library, nvrtc_pt
 import mxop as mx
 from mxop import dtypes
 from mxop._core.elementwise import values_of
-from mxop._gpu import layout, preamble, reductions, text
+from mxop._gpu import compiled, layout, preamble, reductions, text
 from mxop.errors import DeviceError
 from mxop.formula import input_, keys_of, walk
 from mxop.op import Elementwise, Reduction, operators
@@ -550,9 +550,7 @@ def test_philox_runs_once_for_all_numbers_that_it_makes(nvrtc, dtype, calls):
 
 def test_subnormal_numbers_are_kept_by_the_cupy_that_is_installed(nvrtc):
     cupy = pytest.importorskip("cupy")
-    from mxop._gpu.compiled import keep_subnormals
-
-    keep_subnormals(cupy)
+    compiled.keep_subnormals(cupy)
     source = 'extern "C" __global__ void f(float *x) { x[0] *= 0.5f; }'
 
     def flushes(*options):
