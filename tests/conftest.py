@@ -1,5 +1,6 @@
 """What all tests share: tests for a GPU run only where there is one, and settings are put back after each test."""
 
+import gc
 import os
 import sys
 import warnings
@@ -33,6 +34,12 @@ def pytest_collection_modifyitems(config, items):
         for item in items:
             if "slow" in item.keywords:
                 item.add_marker(pytest.mark.skip(reason="takes minutes: python -m pytest -m slow"))
+
+
+def pytest_collection_finish(session):
+    """Set the tests and modules aside: collections would go through a million objects each time, and find none to free."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -24,9 +24,9 @@ OPTIONS = ("--fmad=false", "-DMXOP_SUBNORMALS")
 #: What CUDA has and the host has not.  Where a text is called as it is, one "thread" runs the whole grid; `launcher` runs
 #: blocks of them, one after the other, each from barrier to barrier.
 SHIM = r"""
-#include <functional>
+#undef _FORTIFY_SOURCE /* it refuses to jump to other stacks */
+#include <setjmp.h>
 #include <ucontext.h>
-#include <vector>
 #include <stdlib.h>
 #include <math.h>
 #include <stdint.h>
@@ -41,13 +41,20 @@ SHIM = r"""
 #define __launch_bounds__(n)
 struct mx_dim { unsigned x, y, z; };
 static mx_dim blockIdx = {0, 0, 0}, threadIdx = {0, 0, 0}, blockDim = {1, 1, 1}, gridDim = {1, 1, 1};
-static ucontext_t mx_home, mx_fibers[1024];
+static jmp_buf mx_home, mx_fibers[1024];
 static bool mx_waits;
-static std::function<void()> mx_body;
+static void (*mx_call)(void *), *mx_called; /* not std::function, a third of the time of compiling */
+static void mx_body() { mx_call(mx_called); }
+template <typename F> static void mx_call_of(void *f) { (*(F *)f)(); }
+/* Continue elsewhere.  swapcontext calls the system for the mask of signals: most of the time of a reduction. */
+static __attribute__((noinline)) void mx_switch(jmp_buf &from, jmp_buf &to)
+{
+    if (!_setjmp(from)) _longjmp(to, 1);
+}
 static void __syncthreads()
 {
     mx_waits = true;
-    swapcontext(&mx_fibers[threadIdx.x], &mx_home);
+    mx_switch(mx_fibers[threadIdx.x], mx_home);
 }
 static double mx_exchange[1024];
 /* All threads of a block exchange at once here, not those of a warp: so do all texts. */
@@ -59,36 +66,51 @@ template <typename T> static T __shfl_xor_sync(unsigned, T x, int mask)
     __syncthreads();
     return found;
 }
-static void mx_start() { mx_body(); }
+/* A fiber is one thread of all blocks. */
+static void mx_start()
+{
+    for (;;) {
+        mx_switch(mx_fibers[threadIdx.x], mx_home);
+        mx_body();
+        mx_waits = false;
+    }
+}
+static __attribute__((noinline)) void mx_make_fiber(char *stack, size_t size)
+{
+    static ucontext_t context;
+    getcontext(&context);
+    context.uc_stack.ss_sp = stack;
+    context.uc_stack.ss_size = size;
+    context.uc_link = 0;
+    makecontext(&context, mx_start, 0);
+    if (!_setjmp(mx_home)) setcontext(&context);
+}
 /* Run the threads of a block in turn, each up to its next barrier, until all have ended. */
 static void mx_together()
 {
-    char *const stacks = (char *)malloc((size_t)blockDim.x << 16);
-    std::vector<char> runs(blockDim.x, 1);
-    for (unsigned t = 0; t < blockDim.x; t++) {
-        getcontext(&mx_fibers[t]);
-        mx_fibers[t].uc_stack.ss_sp = &stacks[(size_t)t << 16];
-        mx_fibers[t].uc_stack.ss_size = 1 << 16;
-        mx_fibers[t].uc_link = &mx_home;
-        makecontext(&mx_fibers[t], mx_start, 0);
-    }
+    char runs[1024];
+    memset(runs, 1, blockDim.x);
     for (bool any = true; any;) {
         any = false;
         for (unsigned t = 0; t < blockDim.x; t++)
             if (runs[t]) {
                 threadIdx.x = t;
                 mx_waits = false;
-                swapcontext(&mx_home, &mx_fibers[t]);
+                mx_switch(mx_home, mx_fibers[t]);
                 runs[t] = mx_waits;
                 any = any || mx_waits;
             }
     }
-    free(stacks);
 }
-static void mx_launch(unsigned gx, unsigned gy, unsigned bx, bool together)
+static void mx_run(unsigned gx, unsigned gy, unsigned bx, bool together)
 {
     gridDim = {gx, gy, 1};
     blockDim = {bx, 1, 1};
+    char *const stacks = together ? (char *)malloc((size_t)bx << 16) : 0;
+    for (unsigned t = 0; together && t < bx; t++) {
+        threadIdx = {t, 0, 0};
+        mx_make_fiber(&stacks[(size_t)t << 16], 1 << 16);
+    }
     for (unsigned y = 0; y < gy; y++)
         for (unsigned x = 0; x < gx; x++) {
             blockIdx = {x, y, 0};
@@ -100,8 +122,15 @@ static void mx_launch(unsigned gx, unsigned gy, unsigned bx, bool together)
                     mx_body();
                 }
         }
+    free(stacks);
     blockIdx = threadIdx = {0, 0, 0};
     blockDim = gridDim = {1, 1, 1};
+}
+template <typename F> static void mx_launch(unsigned gx, unsigned gy, unsigned bx, bool together, F body)
+{
+    mx_called = &body;
+    mx_call = mx_call_of<F>;
+    mx_run(gx, gy, bx, together);
 }
 static inline int __float_as_int(float x) { int u; memcpy(&u, &x, 4); return u; }
 static inline float __int_as_float(int u) { float x; memcpy(&x, &u, 4); return x; }
@@ -167,6 +196,17 @@ def nvrtc_ptx(path: str, source: str, options: tuple[str, ...] = ()) -> str:
         return text(lib.nvrtcGetPTXSize, lib.nvrtcGetPTX)
     finally:
         lib.nvrtcDestroyProgram(ctypes.byref(program))
+
+
+@functools.cache
+def unoptimized(path: str) -> tuple[str, ...]:
+    """Return the options with which NVRTC takes a third of its time; none where it is older than 12.8."""
+    options = ("--Ofast-compile=max",)
+    try:
+        nvrtc_ptx(path, "", options)
+    except CompileError:
+        return ()
+    return options
 
 
 # ---- the host ---------------------------------------------------------------------------------------------------------------
@@ -243,8 +283,8 @@ def launcher(source: str) -> str:
         body = source[source.index(f" {name}(") :].split('extern "C"')[0]
         found.append(
             f'extern "C" void launch_{name}(unsigned gx, unsigned gy, unsigned bx, {parameters})\n{{\n'
-            f"    mx_body = [=] {{ {name}({', '.join(names)}); }};\n"
-            f"    mx_launch(gx, gy, bx, {str('__syncthreads' in body or '__shfl' in body).lower()});\n}}\n"
+            f"    mx_launch(gx, gy, bx, {str('__syncthreads' in body or '__shfl' in body).lower()}, "
+            f"[=] {{ {name}({', '.join(names)}); }});\n}}\n"
         )
     return "".join(found)
 

@@ -146,6 +146,6 @@ def launch_text(inputs: list[Parameter], outputs: list[Parameter], dims: list[in
     given.append("const long long *shape")
     passed.append(f"CIndexer<{ndim}>(shape)")
     return (
-        f'extern "C" void launch_{name}({", ".join(given)})\n{{\n    mx_body = [=] {{ {name}({", ".join(passed)}); }};\n'
-        f"    mx_launch(gx, 1, bx, {str(waits).lower()});\n}}\n"
+        f'extern "C" void launch_{name}({", ".join(given)})\n{{\n'
+        f"    mx_launch(gx, 1, bx, {str(waits).lower()}, [=] {{ {name}({', '.join(passed)}); }});\n}}\n"
     )

@@ -26,7 +26,30 @@ needs_compiler = pytest.mark.skipif(COMPILER is None, reason="no C++ compiler on
 def compiled(source: str, flags: tuple[str, ...] = ()) -> str:
     """Return the path of a library compiled from a file of tests/libraries, or from text of several lines."""
     file = text_file(f"lib_{digest(source)}.cc", source) if "\n" in source else SOURCES / source
-    return mx.library.build([file], flags=("-O1", *SANITIZE, *flags))
+    return mx.library.build([file], flags=("-O0", *SANITIZE, *flags))
+
+
+@pytest.fixture
+def variant(tmp_path, monkeypatch):
+    """Return a function of (source, name): the source is compiled once, each library reads its name from ``VARIANT``.
+
+    They are files of their own, which the system loads one beside the other.  The header takes 5 s to compile.
+    """
+
+    def chosen(source: str, name: str) -> str:
+        monkeypatch.setenv("VARIANT", name)
+        return shutil.copy(compiled(IS + source), tmp_path / f"{name}.so")
+
+    return chosen
+
+
+#: ``is("name")``: whether a library is the one of this name.
+IS = """#include <cstdlib>
+#include <cstring>
+#include "mxnet/lib_api.h"
+using namespace mxnet::ext;
+static bool is(const char* name) { return std::strcmp(std::getenv("VARIANT"), name) == 0; }
+"""
 
 
 class Loader:

@@ -15,8 +15,6 @@ from mxop import autograd, nd
 from mxop.check import find_record
 from mxop.check.cases import cases, types_of
 from mxop.errors import DeviceError, MXNetError
-from mxop.opdef import registry
-from mxop.opdef.kernel import Kernel
 
 RNG = np.random.default_rng(5)
 KEYS = {
@@ -375,13 +373,13 @@ def test_products_are_written_where_they_belong(cupy):
         np.testing.assert_allclose(b.asnumpy(), a.asnumpy(), rtol=1e-5)
 
 
-KERNELS = [op.name for op in registry.operators()
-           if isinstance(op, Kernel) and op.run_gpu and not op.make_view and find_record(op)]  # fmt: skip
+KERNELS = [op.name for op in mx.op.operators()
+           if isinstance(op, mx.op.Kernel) and op.run_gpu and not op.make_view and find_record(op)]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernels_say_what_they_wait_for(cupy, name):
-    op = registry.get(name)
+    op = mx.op.get(name)
     record = find_record(op)
     for case in cases(op, record, np.random.default_rng(0), mx.gpu(0))[:4]:
         inputs = case.arrays(case.sample(types_of(record, None)[0]))

@@ -224,7 +224,7 @@ def test_random_numbers_are_the_cpus(simulated_gpu, dtype, n):
 
 
 def test_the_doctor_tries_what_a_gpu_does(simulated_gpu, monkeypatch, capsys):
-    from mxop.__main__ import main
+    from mxop.cli import main
 
     cupy = sys.modules["cupy"]
     monkeypatch.setattr(cupy, "__version__", "14.2.0", raising=False)

@@ -13,9 +13,9 @@ from mxop import nd
 
 @pytest.fixture
 def cupy(simulated_gpu):
-    from mxop._gpu import device
+    import cupy
 
-    return device.require(0)
+    return cupy
 
 
 def waits_of(run):

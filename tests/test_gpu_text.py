@@ -16,12 +16,12 @@ import fake_kernels
 import numpy as np
 import pytest
 from comparing import into
-from cuda_compilers import CTYPES, find_host, find_nvrtc, host_library, nvrtc_ptx, pointer
+from cuda_compilers import CTYPES, find_host, find_nvrtc, host_library, nvrtc_ptx, pointer, unoptimized
 
 import mxop as mx
 from mxop import dtypes
 from mxop._core.elementwise import values_of
-from mxop._gpu import layout, preamble, reductions, text
+from mxop._gpu import compiled, layout, preamble, reductions, text
 from mxop.errors import DeviceError
 from mxop.formula import input_, keys_of, walk
 from mxop.op import Elementwise, Reduction, operators
@@ -148,7 +148,7 @@ def test_every_elementwise_kernel_compiles(nvrtc, part):
 def test_every_reduction_compiles(nvrtc):
     kernels = reduction_kernels()
     assert len(kernels) >= 9 * len(text.STORAGE)
-    entries = entries_of(nvrtc_ptx(nvrtc, source_of(kernels), (ARCHITECTURE,)))
+    entries = entries_of(nvrtc_ptx(nvrtc, source_of(kernels), (ARCHITECTURE, *unoptimized(nvrtc))))
     assert len(entries) == len(kernels)
 
 
@@ -503,7 +503,7 @@ def test_kernels_compile_as_cupy_makes_them(nvrtc):
     sources = list(some_sources(5))
     text_of = re.sub(r"#ifndef (INFINITY|NAN)\n.*\n#endif\n", "", cupy_texts(sources))
     values = "#define INFINITY __int_as_float(0x7f800000)\n#define NAN __int_as_float(0x7fffffff)\n"
-    ptx = nvrtc_ptx(nvrtc, values + text_of, (ARCHITECTURE,))
+    ptx = nvrtc_ptx(nvrtc, values + text_of, (ARCHITECTURE, *unoptimized(nvrtc)))
     assert ptx.count(".entry") == len(sources) > 300
 
 
@@ -550,9 +550,7 @@ def test_philox_runs_once_for_all_numbers_that_it_makes(nvrtc, dtype, calls):
 
 def test_subnormal_numbers_are_kept_by_the_cupy_that_is_installed(nvrtc):
     cupy = pytest.importorskip("cupy")
-    from mxop._gpu.compiled import keep_subnormals
-
-    keep_subnormals(cupy)
+    compiled.keep_subnormals(cupy)
     source = 'extern "C" __global__ void f(float *x) { x[0] *= 0.5f; }'
 
     def flushes(*options):

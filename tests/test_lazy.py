@@ -510,7 +510,7 @@ class _Drops(_Garbage):
 
 @contextmanager
 def collections_at_will():
-    """Let a test say when garbage is collected; what other tests left alive is set aside: it takes long to look at."""
+    """Let a test say when garbage is collected; what other tests left alive is set aside for good: it takes long to look at."""
     enabled, thresholds = gc.isenabled(), gc.get_threshold()
     gc.collect()
     gc.disable()
@@ -518,7 +518,6 @@ def collections_at_will():
     try:
         yield
     finally:
-        gc.unfreeze()
         gc.set_threshold(*thresholds)
         if enabled:
             gc.enable()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from libraries_util import SANITIZE, SOURCES, compiled, library, needs_compiler  # noqa: F401
+from libraries_util import SANITIZE, SOURCES, compiled, library, needs_compiler, variant  # noqa: F401
 from processes import run_python
 
 import mxop as mx
@@ -233,29 +233,34 @@ def test_rubbish_at_call_time(library, little_memory):  # noqa: F811
             pass
 
 
-def test_initialize_in_cpp(untouched):
+def test_initialize_in_cpp(untouched, variant):  # noqa: F811
     if shutil.which("c++") is None and shutil.which("g++") is None:
         pytest.skip("no C++ compiler on this machine")
-    source = """#include "mxnet/lib_api.h"
-    using namespace mxnet::ext;
+    source = """
     MXReturnValue copy(const std::unordered_map<std::string, std::string>& attrs, std::vector<MXTensor>* in,
                        std::vector<MXTensor>* out, const OpResource& res) { return MX_SUCCESS; }
-    REGISTER_OP(never_there).setForward(copy, "cpu");
-    MXReturnValue initialize(int version) { %s }
+    static bool announce() {
+      if (is("taken")) { REGISTER_OP(exp).setForward(copy, "cpu"); }
+      else if (is("twice")) { REGISTER_OP(never_there).setForward(copy, "cpu").setForward(copy, "cpu"); }
+      else if (is("elsewhere")) { REGISTER_OP(never_there).setForward(copy, "tpu"); }
+      else { REGISTER_OP(never_there).setForward(copy, "cpu"); }
+      return true;
+    }
+    static bool announced = announce();
+    MXReturnValue initialize(int version) {
+      if (is("old")) { MX_ERROR_MSG << "version " << version << " is too old"; return MX_FAIL; }
+      if (is("throws")) throw std::runtime_error("no key");
+      return MX_SUCCESS;
+    }
     """
-    path = compiled(source % 'MX_ERROR_MSG << "version " << version << " is too old"; return MX_FAIL;')
+    path = variant(source, "old")
     refused(path, r"failed to initialize.*version 10901 is too old")
     refused(path, r"failed to initialize.*version 10901 is too old")  # the second time too
-    refused(compiled(source % 'throw std::runtime_error("no key");'), "failed to initialize: no key")
+    refused(variant(source, "throws"), "failed to initialize: no key")
     assert not hasattr(mx.nd, "never_there")
-    wrong = (source % "return MX_SUCCESS;").replace(
-        'setForward(copy, "cpu")', 'setForward(copy, "cpu").setForward(copy, "cpu")'
-    )
-    refused(compiled(wrong), "never_there: setForward is called twice for context 'cpu'")
-    wrong = (source % "return MX_SUCCESS;").replace('"cpu"', '"tpu"')
-    refused(compiled(wrong), "never_there: setForward: context 'tpu'")
-    wrong = (source % "return MX_SUCCESS;").replace("never_there", "exp")
-    refused(compiled(wrong), "registers operator exp, but that name is taken")
+    refused(variant(source, "twice"), "never_there: setForward is called twice for context 'cpu'")
+    refused(variant(source, "elsewhere"), "never_there: setForward: context 'tpu'")
+    refused(variant(source, "taken"), "registers operator exp, but that name is taken")
 
 
 # ---- libraries that load ------------------------------------------------------------------------------------------------

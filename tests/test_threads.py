@@ -12,11 +12,12 @@ from processes import fails_python, run_python
 
 import mxop as mx
 from mxop import autograd, nd
-from mxop._kernels import team
 
 LARGE = 1 << 20
 
-needs_openmp = pytest.mark.skipif(not team.has_openmp(), reason="built without OpenMP: everything runs in one thread")
+needs_openmp = pytest.mark.skipif(
+    not mx.runtime.Features().is_enabled("OPENMP"), reason="built without OpenMP: everything runs in one thread"
+)
 
 
 # ---- the setting -----------------------------------------------------------------------------------------------------
