@@ -88,6 +88,15 @@ def test_widths_of_labels(records):
     assert listed.tolist() == [[3, 6, 7, 7, 2, 5, k, 0.25, 0.5, 0.5, 0.75] for k in range(5)]
 
 
+def test_parameters_may_be_strings(records):
+    given = {"batch_size": "5", "data_shape": "(3, 10, 10)", "label_pad_width": "20", "resize_mode": "shrink", "scale": "0.5"}
+    batch = batches(records, **given).next()
+    assert batch.data[0].asnumpy().sum((1, 2, 3)).tolist() == [13341.5, 11444.5, 12375, 11465, 11530.5]
+    assert batch.label[0].shape == (5, 24)
+    with pytest.raises(mx.errors.OpValueError, match="ImageDetRecordIter: batch_size='many'"):
+        batches(records, batch_size="many")
+
+
 def test_last_batch_parts_and_order(records):
     some = batches(records, batch_size=3)
     found = [(batch.label[0].asnumpy()[:, 3].tolist(), batch.pad) for batch in some]

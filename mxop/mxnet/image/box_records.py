@@ -12,6 +12,7 @@ import numpy as np
 from ...ndarray import NDArray
 from ...support.errors import OpValueError, shown
 from ..io.base import DataDesc
+from ..io.files import as_written
 from .augmenters import ResizeAug, shifted_colours
 from .changes import _method, copyMakeBorder, imresize
 from .detection import DetHorizontalFlipAug, header_and_objects
@@ -69,6 +70,7 @@ class ImageDetRecordIter(RecordIter):
     [[3.0, 4.0, 4.0, 7.0, 2.0, 5.0, 1.0, 0.25, 0.5, 0.75, 1.0, -1.0]]
     """
 
+    @as_written
     def __init__(self, path_imgrec: Any, data_shape: tuple[int, int, int], batch_size: int, path_imglist: Any = None,
                  label_width: int = -1, label_pad_width: int = 0, label_pad_value: float = -1.0, shuffle: bool = False,
                  seed: int = 0, num_parts: int = 1, part_index: int = 0, round_batch: bool = True, dtype: str | None = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,6 +17,7 @@ from ...support.dtypes import code_of, numpy_dtype
 from ...support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, shown
 from .. import recordio
 from ..io.base import DataBatch, DataDesc, MXDataIter, checked_size
+from ..io.files import as_written
 from .augmenters import _EIGENVALUES, _EIGENVECTORS, CastAug, ColorJitterAug, HorizontalFlipAug, LightingAug, ResizeAug
 from .augmenters import shifted_colours as _shifted
 from .changes import copyMakeBorder, fixed_crop, imresize, random_size_crop
@@ -164,6 +166,7 @@ class ImageRecordIter(RecordIter):
     [([0.0, 1.0], [0.0, 10.0], 0), ([2.0, 0.0], [20.0, 0.0], 1)]
     """
 
+    @as_written
     def __init__(self, path_imgrec: Any, data_shape: tuple[int, int, int], batch_size: int, path_imgidx: Any = None,
                  path_imglist: Any = None, label_width: int = 1, shuffle: bool = False, seed: int = 0, num_parts: int = 1,
                  part_index: int = 0, round_batch: bool = True, dtype: str | None = None, preprocess_threads: int = 4,
@@ -223,8 +226,17 @@ class _Records:
             yield record
 
 
+def _literal(given: Any) -> Any:
+    """Return the number or tuple that a string may stand for, as in MXNet; other strings stay."""
+    try:
+        return ast.literal_eval(given) if isinstance(given, str) else given
+    except (SyntaxError, ValueError):
+        return given
+
+
 def _shape(given: Any, who: str) -> tuple[int, int, int]:
     """Return the shape of an image."""
+    given = _literal(given)
     if not isinstance(given, (tuple, list)) or len(given) != 3 or given[0] not in (1, 3, 4) or min(given) < 1:
         raise OpValueError(f"{who}: data_shape={shown(given)}; expected channels (1, 3 or 4), height and width")
     return tuple(given)  # type: ignore[return-value]
@@ -233,7 +245,8 @@ def _shape(given: Any, who: str) -> tuple[int, int, int]:
 def present(given: dict[str, Any], who: str, absent: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters that say what becomes of an image; raise for those that there are not."""
     found = {}
-    for name, value in given.items():
+    for name, text in given.items():
+        value = _literal(text)
         if name in absent and value not in (absent[name], None):
             raise OpValueError(f"{who}: {name}={shown(value)}; mxop's {who} has no {name}; mx.image.ImageIter takes any "
                                "changes, as aug_list")  # fmt: skip
