@@ -281,8 +281,8 @@ def _further_names() -> dict[str, str]:
 
 
 def _computed(module: Any) -> str:
-    """Return imports of the public names of a module, from where they are: checkers do not see names that it computes."""
-    names = getattr(module, "__all__", ())
+    """Return imports of the public names of a package, from where they are: checkers do not see names that it computes."""
+    names = module.__all__ if hasattr(module, "__path__") else ()
     homes = {name: getattr(getattr(module, name), "__module__", None) or module.__name__ for name in names}
     homes = {name: home if hasattr(sys.modules.get(home), name) else module.__name__ for name, home in homes.items()}
     return "".join(f"from {homes[name]} import {name} as {name}\n" for name in sorted(homes))
