@@ -131,7 +131,7 @@ def test_images_without_objects_are_skipped():
 
 
 @pytest.mark.parametrize("label, told", [
-    ([2, 5, 0, *FIRST[:3]], "6 labels, filename '0', begin with"), ([2, 5, 0, *FIRST, 1], "8 labels"),
+    ([2, 5, 0, *FIRST[:3]], "filename '0' has 6 labels, which begin with"), ([2, 5, 0, *FIRST, 1], "8 labels"),
     ([1, 5, 0, *FIRST, 0], "begin"),
     ([2, 4, 0, *FIRST, 0, 0, 0], "begin"), ([float("nan"), 5, 0, *FIRST], "begin"), ([2, 5, 0, 0.5, 0.5, 0.5, 0.9], "no box"),
     ([1e9, 5, 0, *FIRST], "begin"),

@@ -94,6 +94,8 @@ def test_pcc_grows_with_the_classes():
     x, y, n = table.sum(1), table.sum(0), 5
     expected = (table.trace() * n - x @ y) / math.sqrt((n * n - x @ x) * (n * n - y @ y))
     assert metric.k == 3 and metric.get()[1] == pytest.approx(expected)
+    with pytest.raises(mx.errors.OpValueError, match="of the labels is 5, that of the predictions 4"):
+        metric.update([label], [np.eye(4)])
 
 
 def test_composites_names_and_configurations():

@@ -36,7 +36,7 @@ def told(function):
     (lambda: mx.sym.contrib.dgl_adjacency, "mx.sym.contrib.dgl_adjacency"),
     (lambda: mx.sym.contrib.dgl_subgraph, "mx.sym.contrib.dgl_subgraph"),
     (lambda: mx.nd.contrib.dgl_adjacency, "mx.nd.contrib.dgl_adjacency"),
-    (lambda: mx.io.ImageDetRecordIter, "mx.io.ImageDetRecordIter"),
+    (lambda: mx.io.ImageRecordInt8Iter, "mx.io.ImageRecordInt8Iter"),
     (lambda: mx.util.use_np, "mx.util.use_np"), (lambda: mx.nd.imdecode, "mx.nd.imdecode"),
     (lambda: mx.contrib.tensorboard, "mx.contrib.tensorboard"),
     (lambda: mx.libinfo.find_lib_path, "mx.libinfo.find_lib_path"),
@@ -101,7 +101,7 @@ def test_a_method_is_there_as_long_as_its_operator_is():
     ("from mxop.nd.contrib import dgl_subgraph", "mx.nd.contrib.dgl_subgraph"),
     ("from mxop.util import use_np", "mx.util.use_np"),
     ("from mxop.symbol.contrib import dgl_subgraph", "mx.sym.contrib.dgl_subgraph"),
-    ("from mxop.io import ImageDetRecordIter", "mx.io.ImageDetRecordIter"), ("import mxop.mod", "mx.mod"),
+    ("from mxop.io import ImageRecordInt8Iter", "mx.io.ImageRecordInt8Iter"), ("import mxop.mod", "mx.mod"),
 ])  # fmt: skip
 def test_imports_tell_it_too(line, name):
     with pytest.raises(NotYetImportError, match=f"cannot import .*MXNet has {re.escape(name)}, {NOT_YET}$") as caught:

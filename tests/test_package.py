@@ -73,6 +73,35 @@ shared: np.ndarray = np.from_dlpack(x)
 for batch in mx.io.NDArrayIter(values, values, 2):
     assert_type(batch.label[0], mx.nd.NDArray | Any)
     assert_type(batch.data[0], mx.nd.NDArray | Any)
+
+
+class Batches(mx.io.DataIter):
+    @property
+    def provide_data(self) -> list[mx.io.DataDesc]:
+        return [mx.io.DataDesc("data", (2, 3))]
+
+
+def seen(data: mx.io.DataIter) -> int:
+    return sum(batch.data[0].shape[0] - batch.pad for batch in data) + len(data.provide_data) + len(data.provide_label)
+
+
+seen(Batches())
+assert_type(mx.io.NDArrayIter(values).provide_data[0].shape, tuple[int, ...])
+assert_type(Batches().provide_data[0].layout, str)
+images = mx.io.ImageRecordIter("x.rec", (3, 4, 4), 2)
+assert_type(mx.io.ImageDetRecordIter("x.rec", (3, 4, 4), 2).provide_label, list[mx.io.DataDesc])
+assert_type(mx.image.imresize(mx.image.imread("x.png"), 2, 2), mx.nd.NDArray)
+assert_type(mx.image.detection.CreateDetAugmenter((3, 4, 4)), list[mx.image.DetAugmenter])
+assert_type(mx.rnn.LSTMCell(3).params, mx.rnn.RNNParams)
+assert_type(mx.nd.random.uniform(0, 1, shape=(2,)), mx.nd.NDArray)
+assert_type(mx.sym.random.normal(0, 1, shape=(2,)), mx.Symbol)
+net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3)
+shapes = dict(zip(net.list_arguments(), net.infer_shape(data=(2, 4))[0], strict=True))
+executor = net.simple_bind(mx.cpu(), data=(2, 4))
+for parameter, gradient in executor.grad_dict.items():
+    mx.nd.sgd_update(executor.arg_dict[parameter], gradient, lr=0.1)
+quantized, args, _ = mx.contrib.quantization.quantize_model(mx.sym.Variable("x"), {}, {}, calib_mode="none")
+assert_type(args["x"], mx.nd.NDArray)
 mask = (x > 0) & ~(x < 1) | True ^ (x == 3)
 assert_type(mask, mx.nd.NDArray)
 assert_type(x[mask], mx.nd.NDArray)
@@ -157,7 +186,7 @@ assert_type(a.bind(mx.cpu(), {"a": x}), mx.Executor)
 assert_type(executor.forward(is_train=True), list[mx.nd.NDArray])
 assert_type(executor.outputs, list[mx.nd.NDArray])
 assert_type(executor.arg_dict, dict[str, mx.nd.NDArray])
-assert_type(executor.grad_dict, dict[str, mx.nd.NDArray | None])
+assert_type(executor.grad_dict, dict[str, mx.nd.NDArray | Any])
 assert_type(a.eval(a=x), list[mx.nd.NDArray])
 assert_type(mx.nd.load("file"), list[mx.nd.NDArray] | dict[str, mx.nd.NDArray])
 assert_type(mx.nd.split(x, num_outputs=3), list[mx.nd.NDArray])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import inspect
 import keyword
+import sys
 import textwrap
 from collections.abc import Callable, Iterable
 from importlib import import_module
@@ -67,6 +68,8 @@ def files(package: plugins.Package | None = None) -> dict[str, str]:
                 continue
             own = {n: f for n, f in vars(module).items() if getattr(f, "__module__", "") in _WRITTEN_BY_HAND}
             body = [*_functions(names, value, own), *(_method(n, own[n], "") for n in sorted(own))]
+            if space == "random":  # of numbers or arrays, as they are given; only multinomial may return a list
+                body = [text if "def multinomial" in text else text.replace("-> Any", f"-> {value}") for text in body]
             found[f"{api}/{space}.pyi"] = _page(f"from . import {value}\n", body)
     return found
 
@@ -273,8 +276,16 @@ def _further_names() -> dict[str, str]:
             if path.exists():
                 stub = path.relative_to(home).with_suffix(".pyi")
                 module = ".".join(["mxop", home.name, *stub.with_suffix("").parts]).removesuffix(".__init__")
-                found[stub.as_posix()] = f"{_NOTE}from {module} import *\n"
+                found[stub.as_posix()] = f"{_NOTE}from {module} import *\n{_computed(import_module(module))}"
     return found
+
+
+def _computed(module: Any) -> str:
+    """Return imports of the public names of a package, from where they are: checkers do not see names that it computes."""
+    names = module.__all__ if hasattr(module, "__path__") else ()
+    homes = {name: getattr(getattr(module, name), "__module__", None) or module.__name__ for name in names}
+    homes = {name: home if hasattr(sys.modules.get(home), name) else module.__name__ for name, home in homes.items()}
+    return "".join(f"from {homes[name]} import {name} as {name}\n" for name in sorted(homes))
 
 
 # ---- the array class ------------------------------------------------------------------------------------------------

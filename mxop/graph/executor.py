@@ -52,7 +52,7 @@ class Executor:
     """
 
     @collected_later()
-    def __init__(self, symbol: Any, ctx: Any, args: list[core.NDArray], grads: list[core.NDArray | None],
+    def __init__(self, symbol: Any, ctx: Any, args: list[core.NDArray], grads: list[core.NDArray | Any],
                  reqs: list[str], aux: list[core.NDArray], passes: Any = None,
                  outputs: Sequence[core.NDArray] = ()):  # fmt: skip
         begun = profile.now()
@@ -60,7 +60,7 @@ class Executor:
         self._old_outputs = outputs  # of the executor that was reshaped into this one, which uses their memory
         self._graph, own_states = rewrite(Graph(symbol._entries), give_state)
         self._arguments, self._states = self._graph.arguments()
-        self.arg_arrays, self.grad_arrays, self.aux_arrays = args, grads, aux
+        self.arg_arrays, self.grad_arrays, self.aux_arrays = args, grads, aux  # a gradient may be None: to a checker, Any
         self._grad_req = reqs
         self._reqs = [r if g is not None else "null" for r, g in zip(reqs, grads, strict=True)]
         names = [n.name for n in self._arguments]

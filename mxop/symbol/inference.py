@@ -41,7 +41,7 @@ def infer_type(symbol: Any, args: Sequence[Any], kwargs: Mapping[str, Any], part
     def form(types: list) -> list:
         return [None if t == dtypes.UNKNOWN else dtypes.type_of(t) for t in types]
 
-    return _results(graph, solver, lambda t: t != dtypes.UNKNOWN, form, partial, "dtype")
+    return _results(graph, solver, lambda t: t != dtypes.UNKNOWN, form, partial, "type")
 
 
 def solve_shapes(graph: Graph, given: Mapping[Node, Any]) -> Shapes:
@@ -100,8 +100,7 @@ def _results(graph: Graph, solver: Solver, known: Callable, form: Callable, part
     aux = [solver.get((n, 0)) for n in states]
     if not partial and not all(map(known, (*args, *outs, *aux))):
         missing = [n.name for n, value in zip(arguments, args, strict=True) if not known(value)]
-        if what == "shape":
-            warnings.warn(f"Cannot decide {what} for the following arguments; consider providing them as input: "
-                          f"{', '.join(missing) or 'none, but outputs are unknown'}", stacklevel=5)  # fmt: skip
+        warnings.warn(f"Cannot decide {what} for the following arguments; consider providing them as input: "
+                      f"{', '.join(missing) or 'none, but outputs are unknown'}", stacklevel=5)  # fmt: skip
         return None, None, None
     return form(args), form(outs), form(aux)

@@ -303,7 +303,7 @@ class Symbol(Arithmetic):
         node.strings = strings
 
     # ---- inference --------------------------------------------------------------------------------------------------
-    def infer_shape(self, *args: Any, **kwargs: Any) -> tuple[list | None, list | None, list | None]:
+    def infer_shape(self, *args: Any, **kwargs: Any) -> tuple[list | Any, list | Any, list | Any]:
         """Infer all shapes from those given, by position or by argument name.
 
         Returns
@@ -328,7 +328,7 @@ class Symbol(Arithmetic):
         """Infer shapes as far as possible; an unknown dimension is 0, an unknown rank ``()``."""
         return inference.infer_shape(self, args, kwargs, partial=True)
 
-    def infer_type(self, *args: Any, **kwargs: Any) -> tuple[list | None, list | None, list | None]:
+    def infer_type(self, *args: Any, **kwargs: Any) -> tuple[list | Any, list | Any, list | Any]:
         """Infer all element types from those given; three times None when something remains unknown."""
         return inference.infer_type(self, args, kwargs, partial=False)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import ndarray as nd
 from ...ndarray import NDArray
-from ...support.errors import AssertedError, OpTypeError
+from ...support.errors import AssertedError, OpTypeError, OpValueError
 from .changes import _area, _method, center_crop, color_normalize, imresize, random_crop, random_size_crop, resize_short
 
 _LIGHT = (0.299, 0.587, 0.114)
@@ -329,6 +329,25 @@ def CreateAugmenter(data_shape: tuple[int, int, int], resize: int = 0, rand_crop
     if rand_mirror:
         steps.append(HorizontalFlipAug(0.5))
     return steps + _colours(brightness, contrast, saturation, hue, pca_noise, rand_gray, mean, std)
+
+
+def shifted_colours(src: NDArray, hue: int, light: int, saturation: int, contrast: float = 1) -> NDArray:
+    """Return an image of bytes with other hue, light and saturation, by levels as OpenCV counts them, and other contrast."""
+    pixels = src.asnumpy()
+    if pixels.shape[2] != 3:
+        raise OpValueError(f"hue, light and saturation: an image has shape {src.shape}; expected three channels")
+    if hue or light or saturation:
+        x = pixels * np.float32(1 / 255)
+        most, least, (r, g, b) = x.max(axis=2), x.min(axis=2), x.transpose(2, 0, 1)
+        span, total = most - least, most + least
+        part = np.where(span > 0, span, 1)
+        h = np.where(most == r, (g - b) / part % 6, np.where(most == g, (b - r) / part + 2, (r - g) / part + 4))
+        s = span / np.where(span > 0, np.minimum(total, 2 - total), 1)
+        levels = np.add(np.rint([h * 30, total * np.float32(0.5) * 255, s * 255]), [[[hue]], [[light]], [[saturation]]])
+        h, v, s = (levels.clip(0, [[[180]], [[255]], [[255]]]) / [[[30]], [[255]], [[255]]])[..., None]
+        places = (np.array([0, 8, 4]) + 2 * h) % 12
+        pixels = np.rint(255 * (v - s * np.minimum(v, 1 - v) * np.minimum(places - 3, 9 - places).clip(-1, 1)))
+    return nd.array(np.rint(pixels * np.float32(contrast)).clip(0, 255), dtype="uint8")
 
 
 __all__ = ["Augmenter", "BrightnessJitterAug", "CastAug", "CenterCropAug", "ColorJitterAug", "ColorNormalizeAug",

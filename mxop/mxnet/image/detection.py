@@ -292,6 +292,16 @@ def CreateDetAugmenter(data_shape: tuple[int, int, int], resize: int = 0, rand_c
     return steps + [DetBorrowAug(step) for step in colours]
 
 
+def header_and_objects(label: Any, who: str) -> _Found:  # type: ignore[valid-type]
+    """Return what comes before the objects of a label, and the objects."""
+    raw = np.array(label.asnumpy() if isinstance(label, NDArray) else label, dtype=np.float32).ravel()
+    before, width = (int(raw[0]), int(raw[1])) if raw.size >= 7 and np.isfinite(raw[:2]).all() else (0, 0)
+    if before < 2 or width < 5 or raw.size <= before or (raw.size - before) % width:
+        raise OpValueError(f"{who} has {raw.size} labels, which begin with {raw[:2].tolist()}; expected how many numbers come "
+                           "before the objects, how many each object has, and an object")  # fmt: skip
+    return raw[:before], raw[before:].reshape(-1, width)
+
+
 # ---- batches --------------------------------------------------------------------------------------------------------------
 class ImageDetIter(ImageIter):
     """Batches of images with boxes; labels are ``(batch, objects, width)``, and -1 where an image has fewer objects.
@@ -340,12 +350,7 @@ class ImageDetIter(ImageIter):
 
     def _parsed(self, label: Any) -> np.ndarray:
         """Return the objects of an image, without those whose boxes are empty."""
-        raw = np.array(label.asnumpy() if isinstance(label, NDArray) else label, dtype=np.float32).ravel()
-        before, width = (int(raw[0]), int(raw[1])) if raw.size >= 7 and np.isfinite(raw[:2]).all() else (0, 0)
-        if before < 2 or width < 5 or raw.size <= before or (raw.size - before) % width:
-            raise OpValueError(f"ImageDetIter: {raw.size} labels, {self._where()}, begin with {raw[:2].tolist()}; expected how "
-                               "many numbers come before the objects, how many each object has, and an object")  # fmt: skip
-        found = raw[before:].reshape(-1, width)
+        _, found = header_and_objects(label, f"ImageDetIter: {self._where()}")
         found = found[(found[:, 3] > found[:, 1]) & (found[:, 4] > found[:, 2])]
         if not len(found):
             raise OpValueError(f"ImageDetIter: no box has a size above 0, {self._where()}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import random
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,23 +17,92 @@ from ...support.dtypes import code_of, numpy_dtype
 from ...support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, shown
 from .. import recordio
 from ..io.base import DataBatch, DataDesc, MXDataIter, checked_size
+from ..io.files import as_written
 from .augmenters import _EIGENVALUES, _EIGENVECTORS, CastAug, ColorJitterAug, HorizontalFlipAug, LightingAug, ResizeAug
+from .augmenters import shifted_colours as _shifted
 from .changes import copyMakeBorder, fixed_crop, imresize, random_size_crop
 from .decoding import decoded
 from .iterator import _list_file
 
 _WHO = "ImageRecordIter"
+_CHANNELS = {1: 0, 3: 1, 4: -1}  # and how they are decoded
 _TYPES = ("float32", "uint8", "int8")
 #: What says how fast MXNet reads, and has no effect here.
 _WITHOUT_EFFECT = {"verbose", "prefetch_buffer", "device_id", "ctx", "shuffle_chunk_size", "shuffle_chunk_seed"}
 #: What there is not, and the values that ask for nothing.
 _ABSENT = {
     "aug_seq": "aug_default", "mean_img": "", "rotate": -1, "max_rotate_angle": 0, "max_shear_ratio": 0, "max_random_scale": 1,
-    "min_random_scale": 1, "max_img_size": 1e10, "min_img_size": 0, "random_h": 0, "random_s": 0, "random_l": 0,
+    "min_random_scale": 1, "max_img_size": 1e10, "min_img_size": 0,
 }  # fmt: skip
 
 
-class ImageRecordIter(MXDataIter):
+class RecordIter(MXDataIter):
+    """Base of what makes batches of the images of a file of records; derive, and define ``_place``."""
+
+    provide_data: list[DataDesc]
+    provide_label: list[DataDesc]
+
+    def __init__(self, batch_size: Any, data_shape: Any, records: tuple, imglist: Any, round_batch: bool, threads: int):
+        self._who = type(self).__name__
+        super().__init__(checked_size(batch_size, self._who))
+        self.data_shape, self.round_batch = _shape(data_shape, self._who), round_batch
+        self._records = _Records(self._who, *records)
+        self._labels = _list_file(imglist, "float32", self._who) if imglist else None
+        self._threads = ThreadPoolExecutor(max(1, threads), "mxop-decode")
+        self._order: Iterator[bytes] = iter(())
+        self._next: Iterator[bytes] | None = None  # of the next epoch, whose first images fill the last batch up
+        self._ahead: list[Future] = []
+
+    def _place(self, data: np.ndarray, labels: np.ndarray, at: int, image: NDArray, label: np.ndarray, who: str) -> None:
+        """Write what becomes of an image, and its labels, into a batch."""
+        raise NotImplementedError
+
+    def reset(self) -> None:
+        """Begin the next epoch, behind the images with which the last batch was filled up."""
+        self._order, self._next = self._next or iter(()), None
+        self._ahead = self._fetched(self._order, self.batch_size)
+        if not self._ahead:
+            self._order = self._records.epoch()
+            self._ahead = self._fetched(self._order, self.batch_size)
+
+    def _fetched(self, order: Iterator[bytes], most: int) -> list[Future]:
+        """Let threads decode the next images, as many as are left."""
+        return [self._threads.submit(self._decoded, record) for record in islice(order, most)]
+
+    def next(self) -> DataBatch:
+        """Return the next batch."""
+        if not self._ahead:
+            raise StopIteration
+        found = self._ahead
+        pad = self.batch_size - len(found)
+        self._ahead = [] if pad else self._fetched(self._order, self.batch_size)
+        while self.round_batch and len(found) < self.batch_size:  # more than once where there are fewer images than a batch has
+            self._next = self._records.epoch()
+            found += self._fetched(self._next, self.batch_size - len(found))
+        data, labels = (np.zeros(x.shape, x.dtype) for x in (*self.provide_data, *self.provide_label))
+        for k, future in enumerate(found):
+            pixels, label, who = future.result()
+            self._place(data, labels, k, nd.array(pixels, dtype="uint8"), label, who)
+        return DataBatch([nd.array(data, dtype=data.dtype)], [nd.array(labels)], pad=pad)
+
+    def _decoded(self, record: bytes) -> tuple[np.ndarray, np.ndarray, str]:
+        """Return pixels and labels of a record, and how errors about it begin."""
+        label, image, who = self._unpacked(record)
+        pixels = decoded(image, _CHANNELS[self.data_shape[0]], who)
+        if (channels := (*pixels.shape, 1)[2]) != self.data_shape[0]:  # of light alone there are two dimensions
+            raise OpValueError(f"{who} has {channels} channels; data_shape={self.data_shape}")
+        return pixels, label, who
+
+    def _unpacked(self, record: bytes) -> tuple[np.ndarray, bytes, str]:
+        """Return labels and image of a record, and how errors about it begin."""
+        header, image = recordio.unpack(record)
+        who = f"{self._who}: record {header.id} of {self._records.file.uri!r}"
+        if self._labels is not None and header.id not in self._labels:
+            raise OpLookupError(f"{who} is not in the list of images")
+        return np.asarray(header.label if self._labels is None else self._labels[header.id][0]), image, who
+
+
+class ImageRecordIter(RecordIter):
     """Batches of images from a file of records, ``(batch, channels, height, width)``, and of their labels.
 
     What is drawn comes from Python's module ``random``.
@@ -74,6 +144,8 @@ class ImageRecordIter(MXDataIter):
         How to interpolate, as ``mx.image.imresize`` describes it.
     brightness, contrast, saturation, pca_noise : float
         How much they change at most; of the last one, the standard deviation.
+    random_h, random_s, random_l : int
+        How much hue (of 180), saturation and light (of 255) change at most.
     mean_r, mean_g, mean_b, mean_a, std_r, std_g, std_b, std_a, scale, max_random_contrast, max_random_illumination : float
         The image x becomes ``((x - mean) * c + i) * scale / std``: c is drawn from 1 - max_random_contrast to 1 +
         max_random_contrast, i from -max_random_illumination to max_random_illumination.
@@ -94,80 +166,40 @@ class ImageRecordIter(MXDataIter):
     [([0.0, 1.0], [0.0, 10.0], 0), ([2.0, 0.0], [20.0, 0.0], 1)]
     """
 
+    @as_written
     def __init__(self, path_imgrec: Any, data_shape: tuple[int, int, int], batch_size: int, path_imgidx: Any = None,
                  path_imglist: Any = None, label_width: int = 1, shuffle: bool = False, seed: int = 0, num_parts: int = 1,
                  part_index: int = 0, round_batch: bool = True, dtype: str | None = None, preprocess_threads: int = 4,
                  data_name: str = "data", label_name: str = "softmax_label", seed_aug: int | None = None,
                  **kwargs: Any):  # fmt: skip
-        super().__init__(checked_size(batch_size, _WHO))
-        self.data_shape, self.dtype = _shape(data_shape), numpy_dtype(code_of(dtype or "float32")).name
+        self.dtype = numpy_dtype(code_of(dtype or "float32")).name
         if self.dtype not in _TYPES:
             raise OpValueError(f"{_WHO}: dtype={shown(dtype)}; expected one of {', '.join(_TYPES)}")
-        self.label_width, self.round_batch = label_width, round_batch
-        self._change = _changes(self.data_shape, self.dtype, **_present(kwargs))
-        self._labels = _list_file(path_imglist, "float32", _WHO) if path_imglist else None
-        self._records = _Records(path_imgrec, path_imgidx, num_parts, part_index, random.Random(seed) if shuffle else None)
+        given = path_imgrec, path_imgidx, num_parts, part_index, random.Random(seed) if shuffle else None
+        super().__init__(batch_size, data_shape, given, path_imglist, round_batch, preprocess_threads)
+        self.label_width = label_width
+        self._change = _changes(self.data_shape, self.dtype, **present(kwargs, _WHO, _ABSENT))
         if seed_aug is not None:
             random.seed(seed_aug)
         self.provide_data = [DataDesc(data_name, (batch_size, *self.data_shape), self.dtype)]
         self.provide_label = [DataDesc(label_name, (batch_size, label_width) if label_width > 1 else (batch_size,))]
-        self._threads = ThreadPoolExecutor(max(1, preprocess_threads), "mxop-decode")
-        self._order: Iterator[bytes] = iter(())
-        self._next: Iterator[bytes] | None = None  # of the next epoch, whose first images fill the last batch up
-        self._ahead: list[Future] = []
         self.reset()
 
-    def reset(self) -> None:
-        """Begin the next epoch, behind the images with which the last batch was filled up."""
-        self._order, self._next = self._next or iter(()), None
-        self._ahead = self._fetched(self._order, self.batch_size)
-        if not self._ahead:
-            self._order = self._records.epoch()
-            self._ahead = self._fetched(self._order, self.batch_size)
-
-    def _fetched(self, order: Iterator[bytes], most: int) -> list[Future]:
-        """Let threads decode the next images, as many as are left."""
-        return [self._threads.submit(self._decoded, record) for record in islice(order, most)]
-
-    def next(self) -> DataBatch:
-        """Return the next batch."""
-        if not self._ahead:
-            raise StopIteration
-        found = self._ahead
-        pad = self.batch_size - len(found)
-        self._ahead = [] if pad else self._fetched(self._order, self.batch_size)
-        while self.round_batch and len(found) < self.batch_size:  # more than once where there are fewer images than a batch has
-            self._next = self._records.epoch()
-            found += self._fetched(self._next, self.batch_size - len(found))
-        data = np.zeros((self.batch_size, *self.data_shape), self.dtype)
-        labels = np.zeros(self.provide_label[0].shape, "float32")
-        for k, future in enumerate(found):
-            pixels, label = future.result()
-            data[k], labels[k] = self._change(nd.array(pixels, dtype="uint8")), label.reshape(labels.shape[1:])
-        return DataBatch([nd.array(data, dtype=self.dtype)], [nd.array(labels)], pad=pad)
-
-    def _decoded(self, record: bytes) -> tuple[np.ndarray, np.ndarray]:
-        """Return pixels and labels of a record."""
-        header, image = recordio.unpack(record)
-        who = f"{_WHO}: record {header.id} of {self._records.file.uri!r}"
-        if self._labels is not None and header.id not in self._labels:
-            raise OpLookupError(f"{who} is not in the list of images")
-        label = np.asarray(header.label if self._labels is None else self._labels[header.id][0][: self.label_width])
+    def _place(self, data: np.ndarray, labels: np.ndarray, at: int, image: NDArray, label: np.ndarray, who: str) -> None:
+        if self._labels is not None:
+            label = label[: self.label_width]
         if label.size != self.label_width:
             raise OpValueError(f"{who} has {label.size} labels; label_width={self.label_width}")
-        pixels = decoded(image, {1: 0, 3: 1, 4: -1}[self.data_shape[0]], who)
-        if pixels.shape[2] != self.data_shape[0]:
-            raise OpValueError(f"{who} has {pixels.shape[2]} channels; data_shape={self.data_shape}")
-        return pixels, label
+        data[at], labels[at] = self._change(image), label.reshape(labels.shape[1:])
 
 
 class _Records:
     """Records of a file, or a part of them, which are mixed before each epoch if there is a generator."""
 
-    def __init__(self, path: Any, index: Any, parts: int, part: int, mixed: random.Random | None):
+    def __init__(self, who: str, path: Any, index: Any, parts: int, part: int, mixed: random.Random | None):
         if not 0 <= part < parts:
-            raise OpValueError(f"{_WHO}: part_index={shown(part)} is none of {shown(parts)} parts")
-        self.mixed, self.file = mixed, recordio.MXRecordIO(path, "r")
+            raise OpValueError(f"{who}: part_index={shown(part)} is none of {shown(parts)} parts")
+        self.who, self.mixed, self.file = who, mixed, recordio.MXRecordIO(path, "r")
         if index:  # MXNet divides records that are indexed by their number, others by their place
             places = sorted(recordio.MXIndexedRecordIO(index, path, "r").idx.values())
             size = -(-len(places) // parts)
@@ -177,34 +209,48 @@ class _Records:
             size += -size % 4
             self.places = [at for at in self.file._places() if part * size <= at < (part + 1) * size]
         if not self.places:
-            raise OpValueError(f"{_WHO}: there are no images")
+            raise OpValueError(f"{who}: there are no images")
 
     def epoch(self) -> Iterator[bytes]:
-        """Yield the records of an epoch."""
+        """Return the records of an epoch."""
         if self.mixed is not None:
             self.mixed.shuffle(self.places)
+        return self.all()
+
+    def all(self) -> Iterator[bytes]:
+        """Yield the records in their present order."""
         for place in list(self.places):
             record = self.file._read_at(place)
             if record is None:
-                raise MXNetError(f"{_WHO}: {self.file.uri!r} has no record at byte {place}")
+                raise MXNetError(f"{self.who}: {self.file.uri!r} has no record at byte {place}")
             yield record
 
 
-def _shape(given: Any) -> tuple[int, int, int]:
+def _literal(given: Any) -> Any:
+    """Return the number or tuple that a string may stand for, as in MXNet; other strings stay."""
+    try:
+        return ast.literal_eval(given) if isinstance(given, str) else given
+    except (SyntaxError, ValueError):
+        return given
+
+
+def _shape(given: Any, who: str) -> tuple[int, int, int]:
     """Return the shape of an image."""
+    given = _literal(given)
     if not isinstance(given, (tuple, list)) or len(given) != 3 or given[0] not in (1, 3, 4) or min(given) < 1:
-        raise OpValueError(f"{_WHO}: data_shape={shown(given)}; expected channels (1, 3 or 4), height and width")
+        raise OpValueError(f"{who}: data_shape={shown(given)}; expected channels (1, 3 or 4), height and width")
     return tuple(given)  # type: ignore[return-value]
 
 
-def _present(given: dict[str, Any]) -> dict[str, Any]:
+def present(given: dict[str, Any], who: str, absent: dict[str, Any]) -> dict[str, Any]:
     """Return the parameters that say what becomes of an image; raise for those that there are not."""
     found = {}
-    for name, value in given.items():
-        if name in _ABSENT and value not in (_ABSENT[name], None):
-            raise OpValueError(f"{_WHO}: {name}={shown(value)}; mxop's {_WHO} has no {name}; mx.image.ImageIter takes any "
+    for name, text in given.items():
+        value = _literal(text)
+        if name in absent and value not in (absent[name], None):
+            raise OpValueError(f"{who}: {name}={shown(value)}; mxop's {who} has no {name}; mx.image.ImageIter takes any "
                                "changes, as aug_list")  # fmt: skip
-        if name not in _ABSENT and name not in _WITHOUT_EFFECT:
+        if name not in absent and name not in _WITHOUT_EFFECT:
             found[name] = value
     return found
 
@@ -213,8 +259,8 @@ def _changes(shape: tuple[int, int, int], dtype: str, *, resize: int = -1, pad: 
              rand_crop: bool = False, min_crop_size: int = -1, max_crop_size: int = -1, random_resized_crop: bool = False,
              min_random_area: float = 1.0, max_random_area: float = 1.0, min_aspect_ratio: float | None = None,
              max_aspect_ratio: float = 0.0, mirror: bool = False, rand_mirror: bool = False, inter_method: int = 1,
-             brightness: float = 0.0, contrast: float = 0.0, saturation: float = 0.0, pca_noise: float = 0.0,
-             **normal: float) -> Callable[[NDArray], np.ndarray]:  # fmt: skip
+             brightness: float = 0.0, contrast: float = 0.0, saturation: float = 0.0, pca_noise: float = 0.0, random_h: int = 0,
+             random_s: int = 0, random_l: int = 0, **normal: float) -> Callable[[NDArray], np.ndarray]:  # fmt: skip
     """Return the function that makes of a decoded image what a batch has."""
     _, height, width = shape
     ratios = (1 - max_aspect_ratio, 1 + max_aspect_ratio) if min_aspect_ratio is None else (min_aspect_ratio, max_aspect_ratio)
@@ -228,6 +274,8 @@ def _changes(shape: tuple[int, int, int], dtype: str, *, resize: int = -1, pad: 
         steps.append(lambda x: _cropped(x, width, height, rand_crop, min_crop_size, max_crop_size, inter_method))
     if mirror or rand_mirror:
         steps.append(HorizontalFlipAug(1 if mirror else 0.5))
+    if random_h or random_s or random_l:
+        steps.append(lambda x: _shifted(x, *(int(random.uniform(-v, v)) for v in (random_h, random_l, random_s))))
     if brightness or contrast or saturation or pca_noise:
         steps += [CastAug(), ColorJitterAug(brightness, contrast, saturation)]
     if pca_noise:
@@ -264,11 +312,7 @@ def _cropped(image: NDArray, width: int, height: int, at_random: bool, least: in
 def _normalizing(channels: int, dtype: str, scale: float = 1.0, max_random_contrast: float = 0.0,
                  max_random_illumination: float = 0.0, **given: float) -> Callable[[np.ndarray], np.ndarray]:  # fmt: skip
     """Return the function that normalizes an image, channels first."""
-    unknown = set(given) - {f"{kind}_{c}" for kind in ("mean", "std") for c in "rgba"}
-    if unknown:
-        raise OpTypeError(f"{_WHO}: unknown parameter {', '.join(sorted(unknown))}")
-    mean, std = (np.array([[[given.get(f"{kind}_{c}", fill)]] for c in "rgba"[:channels]], "float32")
-                 for kind, fill in (("mean", 0), ("std", 1)))  # fmt: skip
+    mean, std = normals(_WHO, channels, **given)
     if dtype == "uint8":
         return lambda x: x
     if dtype == "int8":
@@ -282,4 +326,13 @@ def _normalizing(channels: int, dtype: str, scale: float = 1.0, max_random_contr
     return normalized
 
 
-__all__ = ["ImageRecordIter"]
+def normals(who: str, channels: int, **given: float) -> list[np.ndarray]:
+    """Return mean and standard deviation of each channel."""
+    unknown = set(given) - {f"{kind}_{c}" for kind in ("mean", "std") for c in "rgba"}
+    if unknown:
+        raise OpTypeError(f"{who}: unknown parameter {', '.join(sorted(unknown))}")
+    return [np.array([[[given.get(f"{kind}_{c}", fill)]] for c in "rgba"[:channels]], "float32")
+            for kind, fill in (("mean", 0), ("std", 1))]  # fmt: skip
+
+
+__all__ = ["ImageRecordIter", "RecordIter"]

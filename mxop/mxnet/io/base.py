@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +12,12 @@ if TYPE_CHECKING:
 from ...support.errors import OpTypeError, OpValueError, shown
 
 
-class DataDesc(namedtuple("DataDesc", ["name", "shape"])):
+class _NameAndShape(NamedTuple):
+    name: str
+    shape: tuple[int, ...]
+
+
+class DataDesc(_NameAndShape):
     """Name, shape, type and layout of an array in each batch; a tuple of the first two.
 
     Examples
@@ -21,6 +25,9 @@ class DataDesc(namedtuple("DataDesc", ["name", "shape"])):
     >>> DataDesc("data", (2, 3))
     DataDesc[data,(2, 3),<class 'numpy.float32'>,NCHW]
     """
+
+    dtype: Any
+    layout: str
 
     def __new__(cls, name: str, shape: tuple[int, ...], dtype: Any = np.float32, layout: str = "NCHW") -> DataDesc:
         made = super().__new__(cls, name, shape)
@@ -68,8 +75,10 @@ class DataBatch:
                 raise OpTypeError(f"DataBatch: {what} is a {type(value).__name__}; expected a list of NDArrays")
         self.data: list[NDArray] | Any = data  # Any, so that what may be None can be indexed
         self.label: list[NDArray] | Any = label
-        self.pad, self.index = pad, index
-        self.bucket_key, self.provide_data, self.provide_label = bucket_key, provide_data, provide_label
+        self.pad: int | Any = pad
+        self.provide_data: list[DataDesc] | Any = provide_data
+        self.provide_label: list[DataDesc] | Any = provide_label
+        self.index, self.bucket_key = index, bucket_key
 
     def __str__(self) -> str:
         data, label = ([x.shape for x in arrays] if arrays else None for arrays in (self.data, self.label))
@@ -90,6 +99,9 @@ class DataIter:
     ----------
     batch_size : int
     """
+
+    provide_data: Any  # a list of DataDesc; Any, so that a class may have properties of these names
+    provide_label: Any
 
     def __init__(self, batch_size: int = 0):
         self.batch_size = batch_size

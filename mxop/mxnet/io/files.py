@@ -20,19 +20,19 @@ from typing import Any
 import numpy as np
 
 from ... import ndarray as nd
-from ...opdef.params import Bad, param_from, parse_shape
+from ...opdef.params import REQUIRED, Bad, param_from, parse_shape
 from ...support import limits
 from ...support.errors import OpTypeError, OpValueError, shown
 from ...support.files import path_of, reading, reporting
 from .base import DataBatch, DataDesc, MXDataIter, checked_size
 
 
-def _as_written(init: Callable) -> Callable:
+def as_written(init: Callable) -> Callable:
     """Let numbers and switches be strings, as those of MXNet's iterators may be: ``batch_size="32"``, ``shuffle="False"``."""
     signature = inspect.signature(init)
     kinds = {"int": int, "bool": bool}
     typed = {
-        name: param_from(name, kinds[p.annotation], p.default, init)
+        name: param_from(name, kinds[p.annotation], REQUIRED if p.default is p.empty else p.default, init)
         for name, p in signature.parameters.items()
         if p.annotation in kinds
     }
@@ -193,7 +193,7 @@ class CSVIter(RowsIter):
     [([[1.0, 2.0], [3.0, 4.0]], 0), ([[5.0, 6.0], [1.0, 2.0]], 1)]
     """
 
-    @_as_written
+    @as_written
     def __init__(self, data_csv: Any, data_shape: Any, label_csv: Any = "NULL", label_shape: Any = (1,),
                  batch_size: int = 1, round_batch: bool = True, dtype: Any = None, data_name: str = "data",
                  label_name: str = "softmax_label", **kwargs: Any):  # fmt: skip
@@ -270,7 +270,7 @@ class LibSVMIter(RowsIter):
     ('csr', [[0.5, 0.0, 2.0], [0.0, 3.0, 0.0]], [1.0, -1.0])
     """
 
-    @_as_written
+    @as_written
     def __init__(self, data_libsvm: Any, data_shape: Any, label_libsvm: Any = "NULL", label_shape: Any = (1,),
                  batch_size: int = 1, round_batch: bool = True, num_parts: int = 1, part_index: int = 0,
                  data_name: str = "data", label_name: str = "softmax_label", **kwargs: Any):  # fmt: skip
@@ -349,7 +349,7 @@ class MNISTIter(RowsIter):
         What else MXNet takes: how it reads ahead, whether it says so.
     """
 
-    @_as_written
+    @as_written
     def __init__(self, image: Any = "./train-images-idx3-ubyte", label: Any = "./train-labels-idx1-ubyte",
                  batch_size: int = 128, shuffle: bool = True, flat: bool = False, seed: int = 0, num_parts: int = 1,
                  part_index: int = 0, data_name: str = "data", label_name: str = "softmax_label", **kwargs: Any):  # fmt: skip

@@ -168,6 +168,7 @@ class PCC(EvalMetric):
         for label, pred in zip(labels, preds):
             label, pred = as_numpy(label).astype("int32"), as_numpy(pred)
             pred = pred.argmax(axis=1) if pred.shape != label.shape else pred.astype("int32")
+            check_label_shapes(label, pred)
             largest = int(max(pred.max(), label.max()))
             if largest >= self.k:
                 self._grow(largest + 1 - self.k)

@@ -8,6 +8,7 @@ from typing import Any
 from .... import ndarray as nd
 from ....context import Context, cpu
 from ....graph.ir import Graph
+from ....ndarray import NDArray
 from ....opdef import registry
 from ....support.errors import OpTypeError, OpValueError, shown
 from ....symbol import Symbol
@@ -24,7 +25,7 @@ def quantize_model(
     excluded_sym_names: Sequence[str] | None = None, excluded_op_names: Sequence[str] | None = None,
     calib_mode: str | None = "entropy", calib_data: DataIter | None = None, num_calib_examples: int | None = None,
     quantized_dtype: str = "int8", quantize_mode: str = "smart", quantize_granularity: str = "tensor-wise", logger: Any = None,
-) -> tuple[Symbol, dict[str, Any], dict[str, Any]]:  # fmt: skip
+) -> tuple[Symbol, dict[str, NDArray], dict[str, NDArray]]:  # fmt: skip
     """Return a network of float32 and its parameters as one of int8, for inference.
 
     Parameters
@@ -89,7 +90,7 @@ def quantize_model(
 
 
 def quantize_model_mkldnn(sym: Symbol, arg_params: Arrays, aux_params: Arrays, *args: Any, ctx: Context | None = None,
-                          **kwargs: Any) -> tuple[Symbol, dict[str, Any], dict[str, Any]]:  # fmt: skip
+                          **kwargs: Any) -> tuple[Symbol, dict[str, NDArray], dict[str, NDArray]]:  # fmt: skip
     """Do what :func:`quantize_model` does, on the CPU only; MXNet's also merges operators into those of oneDNN."""
     if ctx is not None and getattr(ctx, "device_type", "cpu") != "cpu":
         raise OpValueError(f"quantize_model_mkldnn: ctx={ctx}; expected the CPU")
@@ -101,7 +102,7 @@ def quantize_graph(
     excluded_sym_names: Sequence[str] | None = None, excluded_op_names: Sequence[str] | None = None,
     calib_mode: str | None = "entropy", quantized_dtype: str = "int8", quantize_mode: str = "full",
     quantize_granularity: str = "tensor-wise", LayerOutputCollector: Any = None, logger: Any = None,
-) -> tuple[Symbol, dict[str, Any], dict[str, Any], Any]:  # fmt: skip
+) -> tuple[Symbol, dict[str, NDArray], dict[str, NDArray], Any]:  # fmt: skip
     """Return a quantized network without calibration, its parameters, and a collector for that.
 
     Set ``collector.collect`` as the monitor of an executor of the float32 network (``set_monitor_callback`` with
@@ -127,7 +128,7 @@ def quantize_graph(
 def calib_graph(
     qsym: Symbol, arg_params: Arrays, aux_params: Arrays, collector: Any, calib_mode: str = "entropy",
     quantized_dtype: str = "int8", logger: Any = None,
-) -> tuple[Symbol, dict[str, Any], dict[str, Any]]:  # fmt: skip
+) -> tuple[Symbol, dict[str, NDArray], dict[str, NDArray]]:  # fmt: skip
     """Return a network of :func:`quantize_graph` with the ranges that its collector found, and its parameters.
 
     Parameters
