@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mxop as mx
+from mxop.cli import main
 from mxop.errors import OpLookupError, OpTypeError
 
 
@@ -35,14 +36,16 @@ def test_util(monkeypatch):
         assert not mx.util.is_np_shape()
 
 
-def test_engine_and_runtime():
+def test_engine_and_runtime(capsys):
     before = mx.engine.set_bulk_size(7)
     with mx.engine.bulk(3):
         assert mx.engine.set_bulk_size(3) == 3
     assert mx.engine.set_bulk_size(before) == 7
     features = mx.runtime.Features()
-    assert features.is_enabled("openmp") and features["CUDA"].enabled == bool(mx.num_gpus())
-    assert repr(features["OPENMP"]) == "✔ OPENMP" and "✖ MKLDNN" in repr(features)
+    assert features.is_enabled("lapack") and features["CUDA"].enabled == bool(mx.num_gpus())
+    assert repr(features["LAPACK"]) == "✔ LAPACK" and "✖ MKLDNN" in repr(features)
+    main(["doctor"])
+    assert features.is_enabled("openmp") == ("without OpenMP" not in capsys.readouterr().out)
     with pytest.raises(OpLookupError, match="did you mean 'CUDA'"):
         features.is_enabled("CUDAA")
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import NamedTuple
 
+from .._kernels import team
 from ..context import num_gpus
 from ..support.errors import OpLookupError, closest
 from ..support.missing import hooks
 
-_ON = ("OPENMP", "LAPACK", "INT64_TENSOR_SIZE", "F16C", "PROFILER", "SIGNAL_HANDLER")
+_ON = ("LAPACK", "INT64_TENSOR_SIZE", "F16C", "PROFILER", "SIGNAL_HANDLER")
 _OFF = (
     "CUDNN", "NCCL", "TENSORRT", "CPU_SSE", "CPU_SSE2", "CPU_SSE3", "CPU_SSE4_1", "CPU_SSE4_2", "CPU_SSE4A", "CPU_AVX",
     "CPU_AVX2", "SSE", "JEMALLOC", "BLAS_OPEN", "BLAS_ATLAS", "BLAS_MKL", "BLAS_APPLE", "MKLDNN", "OPENCV", "CAFFE",
@@ -34,7 +35,7 @@ def feature_list() -> list[Feature]:
     library takes, too (``LAPACK``).
     """
     cuda = num_gpus() > 0
-    found = [Feature("CUDA", cuda), Feature("CUDA_RTC", cuda)]
+    found = [Feature("CUDA", cuda), Feature("CUDA_RTC", cuda), Feature("OPENMP", team.has_openmp())]
     return found + [Feature(name, True) for name in _ON] + [Feature(name, False) for name in _OFF]
 
 
@@ -43,7 +44,7 @@ class Features(OrderedDict):
 
     Examples
     --------
-    >>> mx.runtime.Features().is_enabled("OPENMP")
+    >>> mx.runtime.Features().is_enabled("LAPACK")
     True
     """
 
