@@ -381,8 +381,7 @@ class SymbolicNumber:
     def __eq__(self, other: object) -> Any:
         return self is other or (other is not None and self._query(operator.eq, self, other))
 
-    def __hash__(self) -> int:
-        return id(self)  # shapes and parameters are keys; equal expressions are one object
+    __hash__ = object.__hash__  # shapes and parameters are keys; equal expressions are one object
 
     def __repr__(self) -> str:
         return f"<{self.value!r}: {self.text} of call {self.trace.serial}>"  # unique, since texts are cache keys
