@@ -11,7 +11,7 @@ from mxop._core.array cimport (
 )
 from mxop._core.call cimport Places
 from mxop._core.device cimport Device, device_of, wait_if_asked
-from mxop._core.launched cimport begins_a_word
+from mxop._core.launched cimport begins_a_word, by_graphs
 from mxop._core.recent cimport MISSING, Entry, Latest, numpy_shapes
 from mxop._core.record cimport is_recording, is_training, link_outputs, new_node, set_training
 from mxop._core.results cimport DENSE, common_device, goes_beside, output_like, output_list
@@ -62,7 +62,7 @@ cdef class Prepared:
         for calls in phases:
             places, calls = Places(), finishing(calls)
             places.note(calls)
-            self.parts.append((places, calls))
+            self.parts.append((places, by_graphs(calls)[0]))
 
     cdef list used(self, Py_ssize_t first, Py_ssize_t n):
         """Return, for each of the `n` placeholders, whether the calls from phase `first` on point into it."""

@@ -112,8 +112,8 @@ class Gpu(Launching):
                 finally:
                     found = stream.end_capture()
         except Exception as problem:  # CuPy has an error class of its own for each library
-            warnings.warn(f"kernels of executors are launched one by one on gpu({self.number}), because CUDA made no graph of "
-                          f"them: {problem}", stacklevel=2)  # fmt: skip
+            warnings.warn(f"kernels are launched one by one on gpu({self.number}), because CUDA made no graph of them: "
+                          f"{problem}", stacklevel=2)  # fmt: skip
             return None
         return found
 

@@ -129,12 +129,12 @@ def follow(number: int) -> None:
     """Let the current stream of a device, which is the current one, wait for the stream of the last call, if that was another.
 
     All calls on a device have one order, then: an array can be used on any stream, and memory that was given back is not
-    written before its last reader is done.  A stream that is captured waits for nothing outside.
+    written before its last reader is done.  A stream that is captured waits for nothing outside, and nothing for it.
     """
     stream, before = _cupy.cuda.get_current_stream(number), launched.followed.get(number)
-    if stream is before:
+    if stream is before or stream.is_capturing():
         return
-    if before is not None and before != stream and not stream.is_capturing():
+    if before is not None and before != stream:
         stream.wait_event(_moment(before))
     launched.followed[number] = stream  # at last: other threads launch on a stream that is followed without waiting
 
