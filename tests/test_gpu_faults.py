@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -238,6 +240,84 @@ def test_errors_of_cuda_outside_of_operators(cupy):
     cupy.errors["launch"] = cupy.CUDARuntimeError()
     with pytest.raises(DeviceError, match="named"):
         executor.forward()
+
+
+def layered(x):
+    y = nd.broadcast_sub(nd.exp(x), nd.sum(x, axis=1, keepdims=True))
+    return nd.broadcast_mul(y, nd.mean(y, axis=0, keepdims=True))
+
+
+def gradient(function, x):
+    x.attach_grad()
+    with autograd.record():
+        y = function(x)
+    y.backward()
+
+
+def bound(x):
+    net = mx.sym.FullyConnected(mx.sym.softmax(mx.sym.Variable("x") + 1), num_hidden=3, name="layer")
+    executor = net.simple_bind(mx.gpu(0), x=(4, 6))
+    executor.forward(is_train=True, x=x)
+    executor.backward(nd.ones((4, 3), ctx=mx.gpu(0)))
+
+
+def assigned(x):
+    x[nd.array([0, 1], dtype="int64", ctx=mx.gpu(0))] = x[2:]
+    x[:] = x.asnumpy()
+
+
+PROGRAMS = {
+    "formula": lambda x: nd.exp(x.T, out=x.T), "reduction": lambda x: x.sum(axis=0),
+    "parts": lambda x: nd.tile(x, (99, 99)).sum(),
+    "kernel": lambda x: nd.dot(x, x.T), "rows": nd.softmax, "long": lambda x: nd.softmax(nd.tile(x, (1, 9000))),
+    "copies": lambda x: [x.astype("float16"), x.T.reshape((-1,)), x[:, ::2].asnumpy(), x.as_in_context(mx.gpu(1))],
+    "made": lambda x: [make(ctx=x.context) for make in (partial(nd.zeros, 3), partial(nd.random.normal, shape=3))],
+    "keys": assigned, "order": lambda x: nd.topk(x, k=2, ret_typ="both"), "compiled": mx.graph.compiled(layered),
+    "host": lambda x: nd.contrib.box_nms(x), "gradient": lambda x: gradient(lambda x: nd.dot(nd.softmax(x * 2), x.T), x),
+    "gradient of compiled": lambda x: gradient(PROGRAMS["compiled"], x), "bound": bound, "sparse": lambda x: x.tostype("csr"),
+}  # fmt: skip
+
+
+NAMED = ("reduction", "rows", "order", "compiled", "host")  # that copy nothing themselves
+
+
+@pytest.mark.parametrize("current", [0, 1])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_each_allocation_may_fail(cupy, monkeypatch, name, current):
+    run, left, values = PROGRAMS[name], [-1], RNG.uniform(size=(4, 6))
+
+    def allocate(where, fail=cupy.fail):
+        left[0] -= where == "allocation"
+        if where == "allocation" and left[0] == -1:
+            raise cupy.OutOfMemoryError("Out of memory allocating 1,024 bytes")
+        fail(where)
+
+    monkeypatch.setattr(cupy, "fail", allocate)
+    with cupy.Device(current):
+        x = nd.array(values, ctx=mx.gpu(0))
+        allocations, failed = 0, 0
+        while left[0] < 0:
+            left[0] = allocations
+            try:
+                run(x)
+            except MXNetError as problem:
+                assert isinstance(problem, MemoryError)
+                who = r"operator \S+: (gpu\(0\): )?" if name in NAMED else r"(operator \S+: )?(gpu\(\d\): )?(?<=: )"
+                assert re.match(f"{who}OutOfMemoryError: Out of memory allocating 1,024 bytes", str(problem)), problem
+                failed += 1
+            allocations += 1  # without memory to prepare a composite, it runs call by call
+    assert failed
+
+
+def test_allocations_of_cuda_itself(cupy):
+    """Of a module, of a library: they have no MemoryError of CuPy's."""
+    x = nd.ones((3, 3), ctx=mx.gpu(0))
+    for text in ("cudaErrorMemoryAllocation: out of memory", "CUBLAS_STATUS_ALLOC_FAILED"):
+        problem = cupy.CUDARuntimeError(2)
+        problem.args = (text,)
+        cupy.errors["launch"] = problem
+        with pytest.raises(mx.errors.OutOfMemoryError, match=f"operator exp: gpu.0.: CUDARuntimeError: {text}$"):
+            nd.exp(x)
 
 
 WAITING = """

@@ -15,6 +15,7 @@ import os
 import numpy as np
 
 from mxop.support import dtypes
+from mxop.support.errors import of_gpu
 from mxop.support.memo import keep
 
 cdef enum:
@@ -153,7 +154,10 @@ cdef class Launching(Device):
             return Device.make(self, ndim, shape, dtype)
         given, kind = tuple([shape[k] for k in range(ndim)]), _types[dtype]
         if self.here():
-            return over_gpu(ndim, shape, dtype, self.new(given, kind), self)
+            try:
+                return over_gpu(ndim, shape, dtype, self.new(given, kind), self)
+            except Exception as problem:
+                raise of_gpu(problem, f"gpu({self.number})")
         with self.current():
             return over_gpu(ndim, shape, dtype, self.new(given, kind), self)
 
