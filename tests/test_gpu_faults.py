@@ -116,6 +116,27 @@ def test_memory_is_that_of_the_device_that_is_named(cupy):
         assert set(pool.emptied) == {1}
 
 
+def test_peak_of_the_pool(cupy, monkeypatch):
+    import cupy as module
+
+    from mxop._gpu import device
+
+    monkeypatch.setattr(device, "_peaks", {})
+    pool, waits = module.get_default_memory_pool(), sum(cupy.waits.values())
+
+    def figures(number):
+        found = mx.context.memory_stats(mx.gpu(number))
+        return found["in_use"] + found["cached"], found["peak"]
+
+    assert [figures(k) for k in range(2)] == [(1536, 1536), (1537, 1537)]
+    pool.cached = 4096
+    mx.context.empty_cache(mx.gpu(0))  # nobody asked meanwhile
+    assert [figures(k) for k in range(2)] == [(1024, 5120), (1025, 1537)]
+    pool.cached = 2048
+    assert [figures(k) for k in range(2)] == [(3072, 5120), (3073, 3073)]
+    assert sum(cupy.waits.values()) == waits
+
+
 # ---- keys ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", KEYS)
 def test_keys_with_arrays(gpu, name):

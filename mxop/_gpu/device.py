@@ -166,16 +166,28 @@ def memory_info(device_id: int = 0) -> tuple[int, int]:
 
 
 def memory_stats(device_id: int = 0) -> dict[str, int]:
-    """Return the figures of CuPy's pool: bytes ``in_use``, ``cached`` and ``limit`` (0: none); it counts nothing else."""
+    """Return the bytes of CuPy's pool: ``in_use``, ``cached``, ``peak`` and ``limit`` (0: none); it counts nothing else."""
     with using(device_id):
         pool = _cupy.get_default_memory_pool()
-        return {"in_use": pool.used_bytes(), "cached": pool.free_bytes(), "limit": pool.get_limit()}
+        figures = {"in_use": pool.used_bytes(), "cached": pool.free_bytes(), "limit": pool.get_limit()}
+        return figures | {"peak": _peak(pool, device_id)}
+
+
+_peaks: dict[int, int] = {}  # by device
+
+
+def _peak(pool: Any, device_id: int) -> int:
+    """Return the most bytes that a pool has had: it takes what it lacks, and gives nothing back unasked."""
+    found = _peaks[device_id] = max(_peaks.get(device_id, 0), pool.total_bytes())
+    return found
 
 
 def empty_cache(device_id: int = 0) -> None:
     """Give the memory that CuPy's pools keep for reuse back to the device."""
     with using(device_id):
-        _cupy.get_default_memory_pool().free_all_blocks()
+        pool = _cupy.get_default_memory_pool()
+        _peak(pool, device_id)
+        pool.free_all_blocks()
         _cupy.get_default_pinned_memory_pool().free_all_blocks()
 
 
