@@ -110,8 +110,8 @@ class PooledMemory:
         start = memory.ctypes.data
         return start + -start % 512, memory
 
-    def __del__(self):
-        heapq.heappush(self.free_like_this, self.block)
+    def __del__(self, push=heapq.heappush):  # also when the process ends
+        push(self.free_like_this, self.block)
 
 
 class UnownedMemory:
