@@ -221,8 +221,10 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
             each, first = np.unique(places, return_index=True)
             values = np.broadcast_to(value, places.shape).reshape(-1)[first]
             self._host[np.unravel_index(each, self.shape)] = values
-        else:
+        elif np.ndim(value) or any(isinstance(k, np.ndarray) for k in found):
             self._host[found] = value
+        else:
+            _wrap(self._host[found if any(k is Ellipsis for k in found) else (*found, ...)]).fill(value)
 
     def __len__(self):
         return len(self._host)
@@ -260,7 +262,8 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def fill(self, value):
         check_device(self)
-        self._host.fill(_plain(value))
+        value = np.asarray(_plain(value), self.dtype)[()]
+        self._host.fill(abs(value) if value == 0 and self.flags.c_contiguous else value)  # zeros are set byte by byte
 
     def copy(self, order="C"):  # CuPy copies between devices, to the current one
         return _wrap(self._host.copy(order))

@@ -214,6 +214,40 @@ def test_gradients_of_broadcasting_add_up_as_on_the_cpu(gpu, dtype):
         equal(on_cpu, on_gpu)
 
 
+def test_sums_of_more_elements_than_32_bits_count():
+    """An array that broadcasting repeats reaches less far than it has elements."""
+    from mxop._gpu.reductions import lay_rows
+
+    assert lay_rows((2**17, 2**15), (0, 1), (0, 1))[0].wide and lay_rows((2**15, 2**15, 4), (0, 1, 0), (0, 2))[0].wide
+    assert not lay_rows((2**15, 2**15), (0, 1), (0, 1))[0].wide
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "bfloat16", "int8", "bool"])
+def test_zeros_keep_their_sign(gpu, dtype):
+    """CuPy sets the bytes of zeros to 0."""
+    pytest.importorskip("ml_dtypes")
+
+    def made(ctx):
+        assigned = [nd.ones((3, 4), dtype=dtype, ctx=ctx) for _ in range(4)]
+        for x, key in zip(assigned, (slice(None), 1, (1, 2), (slice(None), slice(0, 4, 2))), strict=True):
+            x[key] = -0.0
+        ones, index = nd.ones((1, 1, 2, 2), dtype=dtype, ctx=ctx), nd.array([1], ctx=ctx)
+        return [
+            *assigned,
+            nd.full((3,), -0.0, dtype=dtype, ctx=ctx),
+            nd.one_hot(index, 3, off_value=-0.0, dtype=dtype),
+            nd.one_hot(index, 3, on_value=-0.0, dtype=dtype),
+            nd.pad(ones, mode="constant", constant_value=-0.0, pad_width=(0, 0, 0, 0, 1, 1, 1, 1)),
+            nd._internal._slice_assign_scalar(ones, scalar=-0.0, begin=(0,), end=(1,)),
+        ]
+
+    for on_cpu, on_gpu in zip(made(mx.cpu()), made(gpu), strict=True):
+        a, b = (x.astype("float64").asnumpy() for x in (on_cpu, on_gpu))
+        np.testing.assert_array_equal(np.copysign(1, a), np.copysign(1, b))
+        np.testing.assert_array_equal(a, b)
+
+
 # ---- errors of CUDA --------------------------------------------------------------------------------------------------
 CALLS = {
     "elementwise": (lambda x: nd.exp(x) * 2, "operator (exp|_mul_scalar)"),

@@ -86,7 +86,7 @@ class Gpu(Launching):
 
     def fill(self, target: Any, value: float) -> None:
         with device.using(self.number):
-            target._memory.fill(value)
+            device.fill(target._memory, value if target.dtype_code in dtypes.FLOATS else value + 0.0)
 
     def current(self) -> Any:
         return device.using(self.number)

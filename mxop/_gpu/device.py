@@ -7,6 +7,7 @@ say so, all others deal in CuPy's arrays.
 from __future__ import annotations
 
 import os
+from math import copysign
 from typing import Any
 
 import numpy as np
@@ -209,6 +210,13 @@ def allocate(shape: tuple[int, ...], code: int, device_id: int) -> Any:
             if code != dtypes.BFLOAT16:
                 raise
             raise OpTypeError(f"this version of CuPy has no bfloat16 arrays ({problem})") from None
+
+
+def fill(memory: Any, number: Any) -> None:
+    """Set all elements of a CuPy array of the current device; CuPy's own function takes -0.0 for 0."""
+    if number == 0 and copysign(1, number) < 0:
+        memory, number = memory.view(f"u{memory.itemsize}"), 1 << 8 * memory.itemsize - 1
+    memory.fill(number)
 
 
 def uploaded(host: np.ndarray, device_id: int) -> Any:

@@ -139,7 +139,7 @@ class Moves:
         """Set all elements to a number, converted as NumPy does it: negative ones wrap around in unsigned types."""
         number = np.asarray(value).astype(dtypes.numpy_dtype(target.dtype_code))
         with device.using(target._device.number):
-            target._memory.fill(number[()])
+            device.fill(target._memory, number[()])
 
 
 def kernel(op: Any, inputs: Sequence[Any], outputs: Sequence[Any], **params: Any) -> Any:
