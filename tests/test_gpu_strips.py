@@ -149,7 +149,23 @@ def test_rows_that_are_kept_fit_into_shared_memory(simulated_gpu, kernels_made, 
     np.testing.assert_allclose(found.asnumpy(), nd.LayerNorm(x, g, g).asnumpy(), rtol=1e-5, atol=1e-5)
     (text,) = [text for name, text in fake_cupy.made.items() if name.startswith("mxop_rows_")]
     assert ("= c0[k] = q0[k];" in text) is copies and text.count("= c0[k];") == 2 * copies
-    assert str(4 * length) not in text  # other lengths compile nothing
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_other_lengths_compile_nothing(simulated_gpu, function):
+    """Where the same is kept, and read by words of one size."""
+    _, texts = bits(function, (40, 300), "float32", simulated_gpu)
+    _, others = bits(function, (24, 212), "float32", simulated_gpu)
+    assert texts == others and texts
+
+
+def test_other_lengths_of_rows_in_memory_compile_nothing(simulated_gpu):
+    texts = []
+    for length in (14000, 13000):
+        fake_cupy.made.clear()
+        nd.softmax(nd.ones((2, length), ctx=simulated_gpu))
+        texts.append([text for text in fake_cupy.made.values() if "char *own" in text])
+    assert texts[0] == texts[1] != []
 
 
 def test_rows_that_a_stage_changes_are_not_kept(simulated_gpu):

@@ -174,23 +174,23 @@ class Strip:
             names = steps_of(way, f"t{k}")
             self._tell_steps(names, way, mine)
             found.append(f"{STORAGE[self.arrays[k][2]][0]} *const q{k} = p{k} + ({place_of(parts, names)});")
+        found += [f"{STORAGE[code][0]} l{k};" for k, (_, code) in enumerate(self.locals) if k not in self.kept]
+        rows = {f"l{k}": (self.locals[k][1], self.row_bytes[k]) for k in self.kept}
+        if self.in_memory:
+            found += [self._row(name, code, size, f"own{name[1:]} + row") for name, (code, size) in rows.items()]
+            rows = {}
+        rows |= {f"c{k}": (self.arrays[k][2], size) for k, size in self.copies.items()}
         offset = 0
-        for k, (_, code) in enumerate(self.locals):
-            ctype = STORAGE[code][0]
-            if k not in self.kept:
-                found.append(f"{ctype} l{k};")
-                continue
-            size = self.row_bytes[k]
-            start = f"own{k} + row * (long long){size}" if self.in_memory else f"(char *)mx_shared + {offset} + mine * {size}"
-            found.append(f"{ctype} *const l{k} = ({ctype} *)({start});")
-            offset += 0 if self.in_memory else size * self.rows_at_once
-        for k, size in self.copies.items():  # numbers, as the text may have none that depends on the length of rows
-            ctype = STORAGE[self.arrays[k][2]][0]
-            self._tell("int", f"o{k}", offset)
-            self._tell("int", f"r{k}", size)
-            found.append(f"{ctype} *const c{k} = ({ctype} *)((char *)mx_shared + o{k} + mine * r{k});")
+        for name, (code, size) in rows.items():
+            self._tell("int", f"o_{name}", offset)
+            found.append(self._row(name, code, size, f"(char *)mx_shared + o_{name} + mine"))
             offset += size * self.rows_at_once
         return found
+
+    def _row(self, name: str, code: int, size: int, start: str) -> str:
+        """Return the declaration of the row of a block's thread; sizes are told, so other lengths have the same text."""
+        self._tell("long long", f"r_{name}", size)
+        return f"{STORAGE[code][0]} *const {name} = ({STORAGE[code][0]} *)({start} * r_{name});"
 
     def _stage(self, s: int, roots: Sequence[Any], inputs: Sequence[int], outputs: Sequence[int], combine: str | None,
                shape: Shape) -> tuple[str, list[str]]:  # fmt: skip
