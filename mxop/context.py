@@ -197,7 +197,8 @@ def memory_stats(ctx: Context | None = None) -> dict[str, int]:
     -------
     dict
         Bytes ``in_use`` by arrays, ``cached`` (waiting for reuse), ``peak`` and ``limit`` (of the cached ones), and the
-        counts ``hits`` and ``misses`` of requests that the pool could and could not serve.
+        counts ``hits`` and ``misses`` of requests that the pool could and could not serve.  On a GPU, ``peak`` is the most that
+        CuPy's pool has had, in use or cached, and there are no counts.
     """
     if ctx is not None and ctx.is_gpu:
         from ._gpu import device

@@ -24,15 +24,15 @@ def pytest_collection_modifyitems(config, items):
     if "gpu" not in chosen or mx.num_gpus() == 0:
         reason = "needs a CUDA device and CuPy" if "gpu" in chosen else "for machines with a GPU: python -m pytest -m gpu"
         for item in items:
-            if "gpu" in item.keywords:
+            if item.get_closest_marker("gpu"):
                 item.add_marker(pytest.mark.skip(reason=reason))
     if memory.debugging():  # the pool looks for faults and keeps nothing for reuse
-        plain = [item for item in items if "plain_pool" in item.keywords]
+        plain = [item for item in items if item.get_closest_marker("plain_pool")]
         config.hook.pytest_deselected(items=plain)
         items[:] = [item for item in items if item not in plain]
     if "slow" not in chosen:
         for item in items:
-            if "slow" in item.keywords:
+            if item.get_closest_marker("slow"):
                 item.add_marker(pytest.mark.skip(reason="takes minutes: python -m pytest -m slow"))
 
 

@@ -19,8 +19,10 @@ ranges : list
 from __future__ import annotations
 
 import ctypes
+import heapq
 import types
 from collections import Counter
+from typing import ClassVar
 
 import fake_kernels
 import numpy as np
@@ -92,6 +94,26 @@ class Device:
     mem_info = (1 << 30, 1 << 31)
 
 
+class PooledMemory:
+    """Memory of CuPy's pool: of the blocks of a size that are free, the one of the lowest address, by its device and size."""
+
+    free: ClassVar[dict[tuple[int, int], list]] = {}
+
+    def __init__(self, nbytes):
+        self.free_like_this = self.free.setdefault((_current[-1], -(-nbytes // 512)), [])
+        self.block = heapq.heappop(self.free_like_this) if self.free_like_this else self._new(nbytes)
+        self.__array_interface__ = {"data": (self.block[0], False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
+
+    @staticmethod
+    def _new(nbytes):
+        memory = np.empty(nbytes + 1024, "uint8")
+        start = memory.ctypes.data
+        return start + -start % 512, memory
+
+    def __del__(self, push=heapq.heappush):  # also when the process ends
+        push(self.free_like_this, self.block)
+
+
 class UnownedMemory:
     """``cupy.cuda.UnownedMemory``: an address."""
 
@@ -135,7 +157,9 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     def __init__(self, shape, dtype=float, memptr=None, strides=None, order="C"):
         if memptr is None:
             fail("allocation")
-            host = np.empty(shape, dtype, order)
+            dtype, shape = np.dtype(dtype), shape if isinstance(shape, tuple) else (shape,)
+            memory = np.asarray(PooledMemory(dtype.itemsize * int(np.prod(shape))))
+            host = np.ndarray(shape, dtype, memory, order=order)
         else:
             host = np.asarray(_Interface(memptr, tuple(shape), np.dtype(dtype), strides)).view(dtype)
         self._host, self.device = host, Device()
@@ -197,8 +221,10 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
             each, first = np.unique(places, return_index=True)
             values = np.broadcast_to(value, places.shape).reshape(-1)[first]
             self._host[np.unravel_index(each, self.shape)] = values
-        else:
+        elif np.ndim(value) or any(isinstance(k, np.ndarray) for k in found):
             self._host[found] = value
+        else:
+            _wrap(self._host[found if any(k is Ellipsis for k in found) else (*found, ...)]).fill(value)
 
     def __len__(self):
         return len(self._host)
@@ -236,7 +262,8 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def fill(self, value):
         check_device(self)
-        self._host.fill(_plain(value))
+        value = np.asarray(_plain(value), self.dtype)[()]
+        self._host.fill(abs(value) if value == 0 and self.flags.c_contiguous else value)  # zeros are set byte by byte
 
     def copy(self, order="C"):  # CuPy copies between devices, to the current one
         return _wrap(self._host.copy(order))
@@ -394,19 +421,23 @@ class _Pool:
     """A pool that has other figures on each device."""
 
     def __init__(self):
-        self.emptied = []
+        self.emptied, self.cached = [], 512
 
     def used_bytes(self):
         return 1024 + _current[-1]
 
     def free_bytes(self):
-        return 512
+        return self.cached
+
+    def total_bytes(self):
+        return self.used_bytes() + self.cached
 
     def get_limit(self):
         return 0
 
     def free_all_blocks(self):
         self.emptied.append(_current[-1])
+        self.cached = 0
 
 
 def _device_field(capsule):
@@ -457,7 +488,7 @@ def module(devices=2):
     cupy.cuda.Stream, cupy.cuda.get_current_stream = fake_kernels.Stream, fake_kernels.current_stream
     fake_kernels.forget_streams()
     cupy.ElementwiseKernel, cupy.RawModule = fake_kernels.ElementwiseKernel, fake_kernels.RawModule
-    cupy.ndarray = ndarray
+    cupy.ndarray = cupy.empty = ndarray
     cupy.asarray = lambda a, dtype=None: a if isinstance(a, ndarray) and dtype in (None, a.dtype) else cupy.array(a, dtype)
     cupy.array = lambda a, dtype=None: _result(
         np.array(_plain(a) if not isinstance(a, np.ndarray) else a, dtype), a, always=True

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -112,6 +114,27 @@ def test_memory_is_that_of_the_device_that_is_named(cupy):
         assert set(pool.emptied) == {1}
 
 
+def test_peak_of_the_pool(cupy, monkeypatch):
+    import cupy as module
+
+    from mxop._gpu import device
+
+    monkeypatch.setattr(device, "_peaks", {})
+    pool, waits = module.get_default_memory_pool(), sum(cupy.waits.values())
+
+    def figures(number):
+        found = mx.context.memory_stats(mx.gpu(number))
+        return found["in_use"] + found["cached"], found["peak"]
+
+    assert [figures(k) for k in range(2)] == [(1536, 1536), (1537, 1537)]
+    pool.cached = 4096
+    mx.context.empty_cache(mx.gpu(0))  # nobody asked meanwhile
+    assert [figures(k) for k in range(2)] == [(1024, 5120), (1025, 1537)]
+    pool.cached = 2048
+    assert [figures(k) for k in range(2)] == [(3072, 5120), (3073, 3073)]
+    assert sum(cupy.waits.values()) == waits
+
+
 # ---- keys ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", KEYS)
 def test_keys_with_arrays(gpu, name):
@@ -189,6 +212,40 @@ def test_gradients_of_broadcasting_add_up_as_on_the_cpu(gpu, dtype):
         equal(on_cpu, on_gpu)
 
 
+def test_sums_of_more_elements_than_32_bits_count():
+    """An array that broadcasting repeats reaches less far than it has elements."""
+    from mxop._gpu.reductions import lay_rows
+
+    assert lay_rows((2**17, 2**15), (0, 1), (0, 1))[0].wide and lay_rows((2**15, 2**15, 4), (0, 1, 0), (0, 2))[0].wide
+    assert not lay_rows((2**15, 2**15), (0, 1), (0, 1))[0].wide
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "bfloat16", "int8", "bool"])
+def test_zeros_keep_their_sign(gpu, dtype):
+    """CuPy sets the bytes of zeros to 0."""
+    pytest.importorskip("ml_dtypes")
+
+    def made(ctx):
+        assigned = [nd.ones((3, 4), dtype=dtype, ctx=ctx) for _ in range(4)]
+        for x, key in zip(assigned, (slice(None), 1, (1, 2), (slice(None), slice(0, 4, 2))), strict=True):
+            x[key] = -0.0
+        ones, index = nd.ones((1, 1, 2, 2), dtype=dtype, ctx=ctx), nd.array([1], ctx=ctx)
+        return [
+            *assigned,
+            nd.full((3,), -0.0, dtype=dtype, ctx=ctx),
+            nd.one_hot(index, 3, off_value=-0.0, dtype=dtype),
+            nd.one_hot(index, 3, on_value=-0.0, dtype=dtype),
+            nd.pad(ones, mode="constant", constant_value=-0.0, pad_width=(0, 0, 0, 0, 1, 1, 1, 1)),
+            nd._internal._slice_assign_scalar(ones, scalar=-0.0, begin=(0,), end=(1,)),
+        ]
+
+    for on_cpu, on_gpu in zip(made(mx.cpu()), made(gpu), strict=True):
+        a, b = (x.astype("float64").asnumpy() for x in (on_cpu, on_gpu))
+        np.testing.assert_array_equal(np.copysign(1, a), np.copysign(1, b))
+        np.testing.assert_array_equal(a, b)
+
+
 # ---- errors of CUDA --------------------------------------------------------------------------------------------------
 CALLS = {
     "elementwise": (lambda x: nd.exp(x) * 2, "operator (exp|_mul_scalar)"),
@@ -236,6 +293,84 @@ def test_errors_of_cuda_outside_of_operators(cupy):
     cupy.errors["launch"] = cupy.CUDARuntimeError()
     with pytest.raises(DeviceError, match="named"):
         executor.forward()
+
+
+def layered(x):
+    y = nd.broadcast_sub(nd.exp(x), nd.sum(x, axis=1, keepdims=True))
+    return nd.broadcast_mul(y, nd.mean(y, axis=0, keepdims=True))
+
+
+def gradient(function, x):
+    x.attach_grad()
+    with autograd.record():
+        y = function(x)
+    y.backward()
+
+
+def bound(x):
+    net = mx.sym.FullyConnected(mx.sym.softmax(mx.sym.Variable("x") + 1), num_hidden=3, name="layer")
+    executor = net.simple_bind(mx.gpu(0), x=(4, 6))
+    executor.forward(is_train=True, x=x)
+    executor.backward(nd.ones((4, 3), ctx=mx.gpu(0)))
+
+
+def assigned(x):
+    x[nd.array([0, 1], dtype="int64", ctx=mx.gpu(0))] = x[2:]
+    x[:] = x.asnumpy()
+
+
+PROGRAMS = {
+    "formula": lambda x: nd.exp(x.T, out=x.T), "reduction": lambda x: x.sum(axis=0),
+    "parts": lambda x: nd.tile(x, (99, 99)).sum(),
+    "kernel": lambda x: nd.dot(x, x.T), "rows": nd.softmax, "long": lambda x: nd.softmax(nd.tile(x, (1, 9000))),
+    "copies": lambda x: [x.astype("float16"), x.T.reshape((-1,)), x[:, ::2].asnumpy(), x.as_in_context(mx.gpu(1))],
+    "made": lambda x: [make(ctx=x.context) for make in (partial(nd.zeros, 3), partial(nd.random.normal, shape=3))],
+    "keys": assigned, "order": lambda x: nd.topk(x, k=2, ret_typ="both"), "compiled": mx.graph.compiled(layered),
+    "host": lambda x: nd.contrib.box_nms(x), "gradient": lambda x: gradient(lambda x: nd.dot(nd.softmax(x * 2), x.T), x),
+    "gradient of compiled": lambda x: gradient(PROGRAMS["compiled"], x), "bound": bound, "sparse": lambda x: x.tostype("csr"),
+}  # fmt: skip
+
+
+NAMED = ("reduction", "rows", "order", "compiled", "host")  # that copy nothing themselves
+
+
+@pytest.mark.parametrize("current", [0, 1])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_each_allocation_may_fail(cupy, monkeypatch, name, current):
+    run, left, values = PROGRAMS[name], [-1], RNG.uniform(size=(4, 6))
+
+    def allocate(where, fail=cupy.fail):
+        left[0] -= where == "allocation"
+        if where == "allocation" and left[0] == -1:
+            raise cupy.OutOfMemoryError("Out of memory allocating 1,024 bytes")
+        fail(where)
+
+    monkeypatch.setattr(cupy, "fail", allocate)
+    with cupy.Device(current):
+        x = nd.array(values, ctx=mx.gpu(0))
+        allocations, failed = 0, 0
+        while left[0] < 0:
+            left[0] = allocations
+            try:
+                run(x)
+            except MXNetError as problem:
+                assert isinstance(problem, MemoryError)
+                who = r"operator \S+: (gpu\(0\): )?" if name in NAMED else r"(operator \S+: )?(gpu\(\d\): )?(?<=: )"
+                assert re.match(f"{who}OutOfMemoryError: Out of memory allocating 1,024 bytes", str(problem)), problem
+                failed += 1
+            allocations += 1  # without memory to prepare a composite, it runs call by call
+    assert failed
+
+
+def test_allocations_of_cuda_itself(cupy):
+    """Of a module, of a library: they have no MemoryError of CuPy's."""
+    x = nd.ones((3, 3), ctx=mx.gpu(0))
+    for text in ("cudaErrorMemoryAllocation: out of memory", "CUBLAS_STATUS_ALLOC_FAILED"):
+        problem = cupy.CUDARuntimeError(2)
+        problem.args = (text,)
+        cupy.errors["launch"] = problem
+        with pytest.raises(mx.errors.OutOfMemoryError, match=f"operator exp: gpu.0.: CUDARuntimeError: {text}$"):
+            nd.exp(x)
 
 
 WAITING = """

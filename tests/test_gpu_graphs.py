@@ -1,4 +1,4 @@
-"""CUDA graphs of executors: kernels that follow each other are launched together, from the second run on."""
+"""CUDA graphs: kernels that follow each other are launched together, from the second run on the same arrays on."""
 
 import sys
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mxop as mx
-from mxop import nd
+from mxop import autograd, nd
 
 
 def launched_by(run):
@@ -133,11 +133,14 @@ x = mx.sym.Variable("x")
 executor = (mx.sym.exp(x) + mx.sym.sum(x)).simple_bind(mx.gpu(0), "null", x=(1,))
 for k in range(3):
     executor.forward()
+function, x = mx.graph.compiled(lambda x: mx.nd.exp(x) + x.sum()), mx.nd.ones((1,), ctx=mx.gpu(0))
+for k in range(3):
+    function(x)
 print(fake_kernels.counts["graphs"])
 """
 
 
-@pytest.mark.parametrize(("value", "graphs"), [("1", "2"), ("0", "0")])
+@pytest.mark.parametrize(("value", "graphs"), [("1", "4"), ("0", "0")])
 def test_the_switch(simulated_gpu, value, graphs):
     from pathlib import Path
 
@@ -158,3 +161,202 @@ def test_calls_that_launch_nothing_are_between_others(simulated_gpu):
             _, empty, last = executor.forward()
             assert empty.shape == (0, 3)
             np.testing.assert_allclose(last.asnumpy(), np.full(4, np.exp(k)), rtol=1e-6)
+
+
+# ---- compiled functions --------------------------------------------------------------------------------------------------
+@pytest.fixture
+def compiled(simulated_gpu):
+    """A compiled function of several kernels."""
+
+    @mx.graph.compiled
+    def function(x):
+        y = nd.broadcast_sub(nd.exp(x), nd.sum(x, axis=1, keepdims=True))
+        return nd.broadcast_mul(y, nd.mean(y, axis=0, keepdims=True)), y
+
+    return function
+
+
+def values(number, shape=(6, 5)):
+    return np.sin(np.arange(np.prod(shape)) * number).reshape(shape).astype("float32")
+
+
+def on_both(function, number, shape=(6, 5)):
+    """Return what a function gives of the same values on both devices."""
+    return [function(nd.array(values(number, shape), ctx=place)) for place in (mx.gpu(0), mx.cpu())]
+
+
+def close(on_gpu, on_cpu):
+    for a, b in zip(on_gpu, on_cpu, strict=True):
+        np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=2e-5, atol=2e-6)
+
+
+def test_compiled_functions_are_launched_together(compiled):
+    for number in (0.5, 0.25, 0.75, 1.5):
+        close(*on_both(compiled, number))
+    found = []
+    assert launched_by(lambda: found.append(on_both(compiled, 1.25))) == (0, 1)  # the same memory is free again
+    close(*found[0])
+
+
+def test_results_of_a_graph_are_the_callers(compiled):
+    """Whoever keeps results has the next ones elsewhere, which no graph knows."""
+    kept = [on_both(compiled, number) for number in np.arange(1, 9) / 8]
+    for a, b in kept:
+        close(a, b)
+    x = nd.array(values(0.5), ctx=mx.gpu(0))
+    first = compiled(x)
+    before = [y.asnumpy() for y in first]
+    for number in (0.25, 0.75, 1.0, 1.25):
+        x[:] = values(number)
+        compiled(x)
+    assert launched_by(lambda: compiled(x)) == (0, 1)
+    for y, values_ in zip(first, before, strict=True):
+        np.testing.assert_array_equal(y.asnumpy(), values_)
+
+
+def test_no_more_than_some_graphs_are_kept(compiled):
+    arrays = [nd.array(values(number), ctx=mx.gpu(0)) for number in (0.25, 0.5, 0.75, 1.0, 1.25, 1.5)]
+
+    def each(of):
+        for x in of:
+            close(compiled(x), compiled(x.as_in_context(mx.cpu())))
+
+    for _ in range(4):  # each time, all others come between
+        assert launched_by(lambda: each(arrays))[1] == 0
+    for _ in range(3):
+        each(arrays[:3])
+    assert launched_by(lambda: each(arrays[:3])) == (0, 3)
+
+
+def test_graphs_of_other_sizes(compiled):
+    for shape in ((6, 5), (3, 7), (70, 80), (6, 5), (3, 7), (70, 80), (0, 5)) * 2:
+        close(*on_both(compiled, 0.5, shape))
+
+
+def test_recorded_runs_and_their_gradients(compiled):
+    def gradients(place, number):
+        x = nd.array(values(number), ctx=place)
+        x.attach_grad()
+        with autograd.record():
+            y, z = compiled(x)
+            (first,) = autograd.grad([y, z], [x], create_graph=True)
+            total = (first * first).sum()
+        total.backward()
+        return first, x.grad
+
+    for number in (0.5, 0.25, 0.75, 1.5, 1.25):
+        close(gradients(mx.gpu(0), number), gradients(mx.cpu(), number))
+    _, graphs = launched_by(lambda: gradients(mx.gpu(0), 1.0))
+    assert graphs >= 2
+
+
+def test_functions_of_cupy_are_between_graphs(simulated_gpu):
+    """They get the arrays of the run, of whatever memory; what moves elements sees parts of them."""
+
+    @mx.graph.compiled
+    def function(x):
+        y = nd.broadcast_sub(nd.exp(x), nd.sum(x, axis=1, keepdims=True))
+        z = nd.concat(y, nd.dot(nd.dot(y, nd.transpose(y)), x), dim=0)
+        return nd.take(z, nd.argmax(z, axis=0), mode="raise"), nd.broadcast_mul(z, nd.mean(z, axis=0, keepdims=True))
+
+    kept = []
+    for number in (0.5, 0.25, 0.75, 1.5, 1.25):
+        kept.append(on_both(function, number))
+    for a, b in kept:
+        close(a, b)
+    kept.clear()
+    for number in (0.5, 0.25):
+        close(*on_both(function, number))
+    products = fake_kernels.counts["products"]
+    assert launched_by(lambda: on_both(function, 0.75))[1] == 1
+    assert fake_kernels.counts["products"] == products + 2
+
+
+def test_random_numbers_are_drawn_anew(simulated_gpu):
+    @mx.graph.compiled
+    def function(x):
+        return nd.broadcast_mul(nd.Dropout(x, p=0.5), nd.sum(x, axis=1, keepdims=True))
+
+    x, net = values(0.5), mx.sym.Variable("x")
+    net = mx.sym.broadcast_mul(mx.sym.Dropout(net, p=0.5), mx.sym.sum(net, axis=1, keepdims=True))
+    found = []
+    for place in (simulated_gpu, mx.cpu()):
+        mx.random.seed(7)
+        given, executor = nd.array(x, ctx=place), net.bind(place, {"x": nd.array(x, ctx=place)})
+        with autograd.train_mode():
+            found.append([function(given).asnumpy() for _ in range(5)])
+        found[-1] += [executor.forward(is_train=True)[0].asnumpy() for _ in range(5)]
+    np.testing.assert_allclose(*found, rtol=1e-6)
+    assert len({y.tobytes() for y in found[0]}) == 10
+
+
+def test_graphs_follow_the_stream(compiled, simulated_gpu):
+    from mxop._gpu import device
+
+    cupy = device.require(0)
+    x = nd.array(values(0.5), ctx=simulated_gpu)
+    want = [y.asnumpy() for y in compiled(x)]
+    for _ in range(4):  # the simulated CuPy checks the order
+        with cupy.cuda.Device(0), cupy.cuda.Stream(non_blocking=True):
+            found = compiled(x)
+        for a, b in zip(found, want, strict=True):
+            np.testing.assert_array_equal(a.asnumpy(), b)
+
+
+def test_a_graph_is_no_part_of_the_users(compiled, bound):
+    from mxop._gpu import device
+
+    cupy = device.require(0)
+    (executor, _), stream = bound(chain(), grad_req="null"), cupy.cuda.Stream(non_blocking=True)
+    x = executor.arg_dict["x"]
+    for _ in range(3):
+        executor.forward()
+    with cupy.cuda.Device(0), stream:
+        stream.begin_capture()
+        executor.forward()
+        graph = stream.end_capture()
+    x[:] = 1
+    with cupy.cuda.Device(0), stream:  # what is launched by hand is ordered by hand
+        stream.wait_event(fake_kernels.NULL.record())
+        graph.launch()
+        fake_kernels.NULL.wait_event(stream.record())
+    found = executor.outputs[0].asnumpy()
+    np.testing.assert_array_equal(found, executor.forward()[0].asnumpy())
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+def test_an_error_within_a_capture(compiled, monkeypatch, error):
+    launch = fake_kernels._launch
+
+    def fail(function, *arguments):
+        if fake_kernels._capturing:
+            raise error("within")
+        launch(function, *arguments)
+
+    x = nd.array(values(0.5), ctx=mx.gpu(0))
+    want = [y.asnumpy() for y in compiled(x)]
+    monkeypatch.setattr(fake_kernels, "_launch", fail)
+    if error is RuntimeError:
+        with pytest.warns(UserWarning, match="one by one on gpu.0.*within") as told:
+            found = [compiled(x) for _ in range(5)][-1]
+        assert len(told) == 1
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            for _ in range(5):
+                compiled(x)
+        monkeypatch.setattr(fake_kernels, "_launch", launch)
+        found = compiled(x)
+    assert not fake_kernels._capturing
+    for a, b in zip(found, want, strict=True):
+        np.testing.assert_array_equal(a.asnumpy(), b)
+
+
+def test_composites_are_launched_together(simulated_gpu):
+    """They run as compiled functions do, and write results where they are asked to."""
+    x, scale = nd.array(values(0.5, (2, 3, 5)), ctx=simulated_gpu), nd.ones((3,), ctx=simulated_gpu)
+    out = nd.zeros((2, 3, 5), ctx=simulated_gpu)
+    for number in (0.5, 0.25, 0.75, 1.5):
+        x[:] = values(number, (2, 3, 5))
+        nd.InstanceNorm(x, scale, scale, out=out)
+        close([out], [nd.InstanceNorm(*(a.as_in_context(mx.cpu()) for a in (x, scale, scale)))])
+    assert launched_by(lambda: nd.InstanceNorm(x, scale, scale, out=out)) == (0, 1)

@@ -100,6 +100,18 @@ def test_a_captured_stream_waits_for_nothing_outside(simulated_gpu, cupy):
     np.testing.assert_allclose(y.asnumpy(), np.exp([3.0, 3.0]), rtol=1e-6)
 
 
+def test_a_capture_changes_nothing_for_those_who_follow(simulated_gpu, cupy):
+    x, other = nd.array([1.0, 2.0], ctx=simulated_gpu), cupy.cuda.Stream()
+    y = nd.exp(x)
+    with cupy.cuda.Device(0), cupy.cuda.Stream(non_blocking=True) as stream:
+        stream.begin_capture()
+        nd.exp(x, out=y)
+        stream.end_capture()
+    with cupy.cuda.Device(0), other:  # it waits for what ran before the capture
+        assert waits_of(lambda: nd.exp(x, out=y)) == 1
+    assert waits_of(lambda: nd.exp(x)) == 1
+
+
 def test_copies_between_devices_follow_both_streams(simulated_gpu, cupy):
     x = nd.array(np.arange(6).reshape(2, 3), ctx=mx.gpu(0))
     with cupy.cuda.Device(0), cupy.cuda.Stream():

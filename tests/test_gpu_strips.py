@@ -1,5 +1,7 @@
 """Strips and plans on a GPU, against the CPU: on a CUDA device (``pytest -m gpu``), and simulated on every machine."""
 
+from math import prod
+
 import fake_cupy
 import numpy as np
 import pytest
@@ -7,6 +9,7 @@ from cuda_compilers import find_nvrtc, nvrtc_ptx
 
 import mxop as mx
 from mxop import nd
+from mxop._gpu import strips
 
 
 def layer_norm(F, x, g):
@@ -63,7 +66,7 @@ def test_strips_of_both_devices_agree(gpu, function, dtype):
             continue  # the host's compiler is slow; what differs is reading and writing
         here, there = (results(function, shape, dtype, ctx) for ctx in (mx.cpu(), gpu))
         for a, b in zip(here, there, strict=True):
-            size = max(np.abs(a).max(), 1)
+            size = max(np.abs(a[np.isfinite(a)]).max(), 1)
             np.testing.assert_allclose(b, a, rtol=0, atol={"float32": 2e-5, "float64": 1e-12, "float16": 8e-3}[dtype] * size)
 
 
@@ -115,6 +118,65 @@ def test_rows_that_shared_memory_does_not_hold(simulated_gpu):
     found = nd.softmax(x.as_in_context(simulated_gpu))
     np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-4)
     assert "char *own" in "".join(text for name, text in fake_cupy.made.items() if name.startswith("mxop_rows_"))
+
+
+def bits(function, shape, dtype, ctx):
+    """Return a result and the gradients, bit by bit, and the texts of the row kernels."""
+    fake_cupy.made.clear()
+    found = [a.tobytes() for a in results(function, shape, dtype, ctx)]
+    return found, [text for name, text in fake_cupy.made.items() if name.startswith("mxop_rows_")]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_what_stages_read_again_stays_in_shared_memory(simulated_gpu, monkeypatch, anew, function, dtype):
+    """The bits are those of rows that are read from memory each time."""
+    shapes = SHAPES if dtype == "float32" else SHAPES[:1]
+    found = [bits(function, shape, dtype, simulated_gpu) for shape in shapes]
+    monkeypatch.setattr(strips.Strip, "_read_again", lambda strip, stages: {})
+    anew()
+    for shape, (values, texts) in zip(shapes, found, strict=True):
+        again, plain = bits(function, shape, dtype, simulated_gpu)
+        assert values == again and not any("[k] = q" in text and " = c" in text for text in plain)
+        assert prod(shape[-1:]) == 1 or any("= c0[k] = q0[" in text and "= c0[k];" in text for text in texts)
+
+
+@pytest.mark.parametrize("length, copies", [(1028, True), (12288, True), (12289, False)])
+def test_rows_that_are_kept_fit_into_shared_memory(simulated_gpu, kernels_made, length, copies):
+    x, g = arrays((3, length), "float32", mx.cpu())
+    fake_cupy.made.clear()
+    found = nd.LayerNorm(*(a.as_in_context(simulated_gpu) for a in (x, g, g)))
+    np.testing.assert_allclose(found.asnumpy(), nd.LayerNorm(x, g, g).asnumpy(), rtol=1e-5, atol=1e-5)
+    (text,) = [text for name, text in fake_cupy.made.items() if name.startswith("mxop_rows_")]
+    assert ("= c0[k] = q0[k];" in text) is copies and text.count("= c0[k];") == 2 * copies
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
+def test_other_lengths_compile_nothing(simulated_gpu, function):
+    """Where the same is kept, and read by words of one size."""
+    _, texts = bits(function, (40, 300), "float32", simulated_gpu)
+    _, others = bits(function, (24, 212), "float32", simulated_gpu)
+    assert texts == others and texts
+
+
+def test_other_lengths_of_rows_in_memory_compile_nothing(simulated_gpu):
+    texts = []
+    for length in (14000, 13000):
+        fake_cupy.made.clear()
+        nd.softmax(nd.ones((2, length), ctx=simulated_gpu))
+        texts.append([text for text in fake_cupy.made.values() if "char *own" in text])
+    assert texts[0] == texts[1] != []
+
+
+def test_rows_that_a_stage_changes_are_not_kept(simulated_gpu):
+    """An executor may write a result where an argument lies; what is kept of it would be what it was."""
+    shape, numbers = (4, 6), [((), inputs, outputs) for inputs, outputs in (([0], [1]), ([0, 1], [0]), ([0], [2]))]
+    strip = strips.Strip.__new__(strips.Strip)
+    strip.rows, strip.n, strip.lanes_log2, strip.in_memory, strip.row_bytes = 4, 1, 5, False, {}
+    strip.arrays = [(shape, (6, 1), 0)] * 3
+    assert strip._read_again([(*n, None, shape) for n in numbers]) == {}
+    assert strip._read_again([(*n, None, shape) for n in numbers[::2]]) == {0: 32}
+    assert strip._read_again([(*numbers[0], None, shape), (*numbers[2], None, (4, 3, 6))]) == {}
 
 
 def test_inputs_on_two_devices_are_refused(simulated_gpu):

@@ -6,7 +6,7 @@ call into a placeholder; :meth:`Places.run` puts pointers into real arrays there
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, realloc
 
-from mxop._core.array cimport Array, new_array, read_pointer, view_of, wrapped
+from mxop._core.array cimport Array, HOST, new_array, read_pointer, view_of, wrapped
 from mxop._core.device cimport device_of
 from mxop._core.lazy cimport run_all
 from mxop._kernels.instruction_sets cimport itemsize_of
@@ -53,7 +53,7 @@ cdef class Places:
     """
 
     def __cinit__(self):
-        self.known = set()
+        self.known, self.handed = set(), []
 
     def __init__(self, *, bint temporary=False, int gpu=-1):
         self.mark = TEMPORARY if temporary else MARK
@@ -111,7 +111,9 @@ cdef class Places:
         """Note an array that a call hands to a function; each once."""
         if id(a) not in self.known:
             self.known.add(id(a))
-            return self.add(a.device.slot(a))
+            if a.device is not HOST:
+                self.handed.append(a)
+            return self.add(&a.data)
         return 0
 
     def note(self, list calls):
@@ -161,6 +163,8 @@ cdef class Places:
             base = self.places[i].base
             a = <Array>first[base] if base < n else <Array>more[base - n]
             self.places[i].where[0] = read_pointer(a) + self.places[i].offset
+        for a in self.handed:
+            a.seen = None
         return 0
 
 

@@ -17,7 +17,6 @@ cdef class Device:
                        object target) except -1
     cpdef fill(self, object target, double value)
     cpdef place(self, object array, int number)
-    cdef char** slot(self, object array) except NULL
 
 cdef class Host(Device):
     pass

@@ -116,10 +116,6 @@ cdef class Device:
         """Set all elements to a number that the type has."""
         raise NotImplementedError
 
-    cdef char** slot(self, object array) except NULL:
-        """Return the pointer that a function follows which was handed the array."""
-        raise NotImplementedError("a function keeps its arrays on a GPU")
-
     cpdef place(self, object array, int number):
         """Let an array say that it is on the context of a number (see ``Context.place``), if these share memory."""
 
@@ -179,9 +175,6 @@ cdef class Host(Device):
 
     cpdef place(self, object array, int number):
         (<Array>array).device_id = number
-
-    cdef char** slot(self, object array) except NULL:
-        return &(<Array>array).data
 
     # ---- prepared calls ---------------------------------------------------------------------------------------------------
     def way(self, op, list inputs, list outputs, attrs):

@@ -15,10 +15,12 @@ import os
 import numpy as np
 
 from mxop.support import dtypes
+from mxop.support.errors import of_gpu
 from mxop.support.memo import keep
 
 cdef enum:
     MOST = 8        # inputs of calls that are known again
+    MOST_GRAPHS = 4     # of the same kernels on different arrays
 
 
 cdef int _forgotten = 0
@@ -152,7 +154,10 @@ cdef class Launching(Device):
             return Device.make(self, ndim, shape, dtype)
         given, kind = tuple([shape[k] for k in range(ndim)]), _types[dtype]
         if self.here():
-            return over_gpu(ndim, shape, dtype, self.new(given, kind), self)
+            try:
+                return over_gpu(ndim, shape, dtype, self.new(given, kind), self)
+            except Exception as problem:
+                raise of_gpu(problem, f"gpu({self.number})")
         with self.current():
             return over_gpu(ndim, shape, dtype, self.new(given, kind), self)
 
@@ -258,7 +263,7 @@ cdef bint mx_graphs = os.environ.get("MXOP_GPU_GRAPHS", "1") != "0" and os.envir
 
 
 cdef class Graph(Call):
-    """Kernels on fixed arrays that are launched together, as a CUDA graph, from their second run on.
+    """Kernels that are launched together, as a CUDA graph, from their second run on the same arrays on.
 
     Parameters
     ----------
@@ -266,12 +271,11 @@ cdef class Graph(Call):
     """
 
     cdef list calls
-    cdef object graph           # None before it is there
-    cdef bytes addresses        # of the arrays in the graph
-    cdef int runs
+    cdef dict graphs            # by the addresses of the arrays; None of those that came once
+    cdef bint refused
 
     def __init__(self, list calls):
-        self.calls = calls
+        self.calls, self.graphs = calls, {}
 
     cdef int execute(self) except -1:
         cdef Launching device = (<LaunchCall>self.calls[0]).device
@@ -283,18 +287,23 @@ cdef class Graph(Call):
         return 0
 
     cdef int launch(self) except -1:
-        if self.runs == 0:  # kernels are compiled by their first run
-            self.launch_each()
-            self.runs = 1
+        cdef Launching device = (<LaunchCall>self.calls[0]).device
+        cdef bytes addresses
+        if self.refused or device.stream_of(device.number).is_capturing():  # into a graph of the user's
+            return self.launch_each()
+        addresses = self.pointers()
+        graph = self.graphs.get(addresses)
+        if graph is None and addresses in self.graphs:
+            graph = self.graphs[addresses] = device.captured(self)
+            self.refused = graph is None
+        if graph is not None:
+            graph.launch()
             return 0
-        if self.runs == 1:
-            self.runs = 2
-            self.addresses = self.pointers()
-            self.graph = (<LaunchCall>self.calls[0]).device.captured(self)
-        if self.graph is None or self.addresses != self.pointers():  # somebody lent it other arrays
-            self.launch_each()
-        else:
-            self.graph.launch()
+        self.launch_each()  # kernels are compiled by their first run
+        if not self.refused:
+            self.graphs[addresses] = None
+            if len(self.graphs) > MOST_GRAPHS:
+                del self.graphs[next(iter(self.graphs))]
         return 0
 
     cdef int launch_each(self) except -1:

@@ -28,6 +28,7 @@ cdef class Plan:
     cdef list forward(self, list inputs, list table, list targets)
     cdef list targets(self, object op, object out, object inputs)
     cdef list run(self, object inputs, list targets=*, dict values=*)
+    cdef list gradients(self, list table, list heads)
 
 cdef class Bound:
     cdef readonly Plan plan

@@ -11,7 +11,7 @@ from mxop._core.array cimport (
 )
 from mxop._core.call cimport Places
 from mxop._core.device cimport Device, device_of, wait_if_asked
-from mxop._core.launched cimport begins_a_word
+from mxop._core.launched cimport begins_a_word, by_graphs
 from mxop._core.recent cimport MISSING, Entry, Latest, numpy_shapes
 from mxop._core.record cimport is_recording, is_training, link_outputs, new_node, set_training
 from mxop._core.results cimport DENSE, common_device, goes_beside, output_like, output_list
@@ -62,7 +62,7 @@ cdef class Prepared:
         for calls in phases:
             places, calls = Places(), finishing(calls)
             places.note(calls)
-            self.parts.append((places, calls))
+            self.parts.append((places, by_graphs(calls)[0]))
 
     cdef list used(self, Py_ssize_t first, Py_ssize_t n):
         """Return, for each of the `n` placeholders, whether the calls from phase `first` on point into it."""
@@ -151,11 +151,8 @@ cdef class Plan:
         except IndexError:  # in a thread that comes in the middle of a run
             ready = <Prepared?>self.prepared_again()
         places, calls = <tuple>ready.parts[part]
-        try:
-            (<Places>places).run(calls, table)
-            wait_if_asked()
-        except Exception as problem:
-            raise of_gpu(problem, f"operator {self.described()[0]}")
+        (<Places>places).run(calls, table)
+        wait_if_asked()
         if len(self.idle) < MOST_IDLE:
             self.idle.append(ready)
         return 0
@@ -204,7 +201,11 @@ cdef class Plan:
 
     cdef list run(self, object inputs, list targets=None, dict values=None):
         """Run on arrays and record the run; return the outputs of the operator, None for those that nobody can see."""
-        cdef list given = list(inputs), table = [None] * len(self.kept), results = self.forward(given, table, targets)
+        cdef list given = list(inputs), table = [None] * len(self.kept), results
+        try:
+            results = self.forward(given, table, targets)
+        except Exception as problem:
+            raise of_gpu(problem, f"operator {self.described()[0]}")
         if targets is None:
             for k in self.masks:
                 (<Array>results[k]).mask = True
@@ -218,6 +219,12 @@ cdef class Plan:
 
     def backward(self, list table, list heads):
         """Return the gradient of each wanted input."""
+        try:
+            return self.gradients(table, heads)
+        except Exception as problem:
+            raise of_gpu(problem, f"operator {self.described()[0]}")
+
+    cdef list gradients(self, list table, list heads):
         cdef list arrays = list(table), grads = self.fresh(self.grads, table[:1])
         cdef Py_ssize_t at = self.n_inputs + len(self.results), k, size
         cdef Array g

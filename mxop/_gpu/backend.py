@@ -86,7 +86,7 @@ class Gpu(Launching):
 
     def fill(self, target: Any, value: float) -> None:
         with device.using(self.number):
-            target._memory.fill(value)
+            device.fill(target._memory, value if target.dtype_code in dtypes.FLOATS else value + 0.0)
 
     def current(self) -> Any:
         return device.using(self.number)
@@ -112,8 +112,8 @@ class Gpu(Launching):
                 finally:
                     found = stream.end_capture()
         except Exception as problem:  # CuPy has an error class of its own for each library
-            warnings.warn(f"kernels of executors are launched one by one on gpu({self.number}), because CUDA made no graph of "
-                          f"them: {problem}", stacklevel=2)  # fmt: skip
+            warnings.warn(f"kernels are launched one by one on gpu({self.number}), because CUDA made no graph of them: "
+                          f"{problem}", stacklevel=2)  # fmt: skip
             return None
         return found
 

@@ -7,6 +7,7 @@ say so, all others deal in CuPy's arrays.
 from __future__ import annotations
 
 import os
+from math import copysign
 from typing import Any
 
 import numpy as np
@@ -129,12 +130,12 @@ def follow(number: int) -> None:
     """Let the current stream of a device, which is the current one, wait for the stream of the last call, if that was another.
 
     All calls on a device have one order, then: an array can be used on any stream, and memory that was given back is not
-    written before its last reader is done.  A stream that is captured waits for nothing outside.
+    written before its last reader is done.  A stream that is captured waits for nothing outside, and nothing for it.
     """
     stream, before = _cupy.cuda.get_current_stream(number), launched.followed.get(number)
-    if stream is before:
+    if stream is before or stream.is_capturing():
         return
-    if before is not None and before != stream and not stream.is_capturing():
+    if before is not None and before != stream:
         stream.wait_event(_moment(before))
     launched.followed[number] = stream  # at last: other threads launch on a stream that is followed without waiting
 
@@ -166,16 +167,28 @@ def memory_info(device_id: int = 0) -> tuple[int, int]:
 
 
 def memory_stats(device_id: int = 0) -> dict[str, int]:
-    """Return the figures of CuPy's pool: bytes ``in_use``, ``cached`` and ``limit`` (0: none); it counts nothing else."""
+    """Return the bytes of CuPy's pool: ``in_use``, ``cached``, ``peak`` and ``limit`` (0: none); it counts nothing else."""
     with using(device_id):
         pool = _cupy.get_default_memory_pool()
-        return {"in_use": pool.used_bytes(), "cached": pool.free_bytes(), "limit": pool.get_limit()}
+        figures = {"in_use": pool.used_bytes(), "cached": pool.free_bytes(), "limit": pool.get_limit()}
+        return figures | {"peak": _peak(pool, device_id)}
+
+
+_peaks: dict[int, int] = {}  # by device
+
+
+def _peak(pool: Any, device_id: int) -> int:
+    """Return the most bytes that a pool has had: it takes what it lacks, and gives nothing back unasked."""
+    found = _peaks[device_id] = max(_peaks.get(device_id, 0), pool.total_bytes())
+    return found
 
 
 def empty_cache(device_id: int = 0) -> None:
     """Give the memory that CuPy's pools keep for reuse back to the device."""
     with using(device_id):
-        _cupy.get_default_memory_pool().free_all_blocks()
+        pool = _cupy.get_default_memory_pool()
+        _peak(pool, device_id)
+        pool.free_all_blocks()
         _cupy.get_default_pinned_memory_pool().free_all_blocks()
 
 
@@ -197,6 +210,13 @@ def allocate(shape: tuple[int, ...], code: int, device_id: int) -> Any:
             if code != dtypes.BFLOAT16:
                 raise
             raise OpTypeError(f"this version of CuPy has no bfloat16 arrays ({problem})") from None
+
+
+def fill(memory: Any, number: Any) -> None:
+    """Set all elements of a CuPy array of the current device; CuPy's own function takes -0.0 for 0."""
+    if number == 0 and copysign(1, number) < 0:
+        memory, number = memory.view(f"u{memory.itemsize}"), 1 << 8 * memory.itemsize - 1
+    memory.fill(number)
 
 
 def uploaded(host: np.ndarray, device_id: int) -> Any:

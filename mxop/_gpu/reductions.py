@@ -90,7 +90,8 @@ def lay_rows(shape: Sequence[int], strides: Sequence[int], axes: Sequence[int]) 
     across = results > 1 and abs(kept_steps[-1]) < abs(steps[-1])
     parts, part, lanes = _shared(results, each, across)
     reach = sum(abs(s) * n for n, s in zip([*kept, *reduced], [*kept_steps, *steps], strict=True))
-    layout = RowLayout(len(kept), len(reduced), across, max(reach, results * parts) >= SHORT_INDEX)
+    # elements that broadcasting repeats are counted, too
+    layout = RowLayout(len(kept), len(reduced), across, max(reach, results * max(each, parts)) >= SHORT_INDEX)
     numbers = [results, each, part, lanes, *kept[1:], *kept_steps, *reduced[1:], *steps]
     passes = [Pass(numbers, (-(-results // (BLOCK >> lanes)), parts))]
     if parts > 1:

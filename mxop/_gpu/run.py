@@ -139,7 +139,7 @@ class Moves:
         """Set all elements to a number, converted as NumPy does it: negative ones wrap around in unsigned types."""
         number = np.asarray(value).astype(dtypes.numpy_dtype(target.dtype_code))
         with device.using(target._device.number):
-            target._memory.fill(number[()])
+            device.fill(target._memory, number[()])
 
 
 def kernel(op: Any, inputs: Sequence[Any], outputs: Sequence[Any], **params: Any) -> Any:
@@ -148,7 +148,9 @@ def kernel(op: Any, inputs: Sequence[Any], outputs: Sequence[Any], **params: Any
     xp = device.require(place)
     with device.using(place):
         if op.moves is not None and op.moves is op.run_gpu:
-            return op.moves(None, *([Part(_MOVES, a) for a in arrays] for arrays in (inputs, outputs)), **params)
+            # a plan lends its arrays other memory than theirs, of which parts are views
+            parts = [[Part(_MOVES, core.from_gpu(a._memory, place)) for a in arrays] for arrays in (inputs, outputs)]
+            return op.moves(None, *parts, **params)
         return op.run_gpu(xp, [a._memory for a in inputs], [a._memory for a in outputs], **params)
 
 

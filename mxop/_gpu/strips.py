@@ -1,7 +1,8 @@
 """Strips on a GPU: a block of threads takes some rows through all stages, in one kernel.
 
 What only later stages read stays with the block: a number of a row in the registers of the threads that share it, rows in
-shared memory, or, where they are too long for that, in memory of their own.
+shared memory, or, where they are too long for that, in memory of their own.  What several stages read is kept in the shared
+memory that is left: each thread reads what it has put there itself.
 """
 
 from __future__ import annotations
@@ -38,16 +39,28 @@ class Operand:
         The pointer to the row's elements, or of a number of the row the variable.
     way : str or None
         How a row's elements are gone through; None for a number of the row.
+    copy : str
+        The pointer to a copy of the row in shared memory; "" if there is none.
+    copied : bool
+        An earlier stage has made the copy.
     """
 
     code: int
     name: str
     way: str | None = None
     steps: list[str] = field(default_factory=list)
+    copy: str = ""
+    copied: bool = False
 
     def at(self, parts: Sequence[str]) -> str:
         """Return the text of the element of these indices."""
         return self.name if self.way is None else f"{self.name}[{place_of(parts, self.steps)}]"
+
+    def read(self, parts: Sequence[str]) -> str:
+        """Return the text of element ``k`` of these indices, which makes or reads the copy where there is one."""
+        if self.copied:
+            return f"{self.copy}[k]"
+        return f"{self.copy}[k] = {self.at(parts)}" if self.copy else self.at(parts)
 
 
 class Strip:
@@ -77,6 +90,7 @@ class Strip:
         while sum(self.row_bytes.values()) * self.rows_at_once > SHARED and self.rows_at_once > 1:
             self.lanes_log2 += 1
         self.in_memory = sum(self.row_bytes.values()) > SHARED
+        self.copies, self.made = self._read_again(stages), set()
         self.numbers: list[int] = [rows, self.lanes_log2]
         self.parameters = ["mx_index rows", "int lanes_log2"]
         self.name = _named(stages)
@@ -90,7 +104,22 @@ class Strip:
     @property
     def shared(self) -> int:
         """Bytes of shared memory of a block."""
-        return 0 if self.in_memory else sum(self.row_bytes.values()) * self.rows_at_once
+        kept = 0 if self.in_memory else sum(self.row_bytes.values())
+        return (kept + sum(self.copies.values())) * self.rows_at_once
+
+    def _read_again(self, stages: Sequence[tuple]) -> dict[int, int]:
+        """Return the arrays whose rows several stages read, for which there is shared memory, and the bytes of a row."""
+        room = SHARED // self.rows_at_once - (0 if self.in_memory else sum(self.row_bytes.values()))
+        written = {k for _, _, outputs, *_ in stages for k in outputs}
+        found = {}
+        for k, (shape, _, code) in enumerate(self.arrays):
+            row, nbytes = shape[self.n :], prod(shape[self.n :]) * dtypes.SIZES[code] + 15 & ~15
+            readers = [at for _, inputs, _, _, at in stages if k in inputs and at[self.n :] == row]
+            own = prod(shape[: self.n]) == self.rows and prod(row) > 1 and k not in written
+            if own and len(readers) > 1 and nbytes <= room:
+                found[k] = nbytes
+                room -= nbytes
+        return found
 
     def _tell(self, kind: str, name: str, value: int) -> None:
         self.parameters.append(f"{kind} {name}")
@@ -145,17 +174,23 @@ class Strip:
             names = steps_of(way, f"t{k}")
             self._tell_steps(names, way, mine)
             found.append(f"{STORAGE[self.arrays[k][2]][0]} *const q{k} = p{k} + ({place_of(parts, names)});")
+        found += [f"{STORAGE[code][0]} l{k};" for k, (_, code) in enumerate(self.locals) if k not in self.kept]
+        rows = {f"l{k}": (self.locals[k][1], self.row_bytes[k]) for k in self.kept}
+        if self.in_memory:
+            found += [self._row(name, code, size, f"own{name[1:]} + row") for name, (code, size) in rows.items()]
+            rows = {}
+        rows |= {f"c{k}": (self.arrays[k][2], size) for k, size in self.copies.items()}
         offset = 0
-        for k, (_, code) in enumerate(self.locals):
-            ctype = STORAGE[code][0]
-            if k not in self.kept:
-                found.append(f"{ctype} l{k};")
-                continue
-            size = self.row_bytes[k]
-            start = f"own{k} + row * (long long){size}" if self.in_memory else f"(char *)mx_shared + {offset} + mine * {size}"
-            found.append(f"{ctype} *const l{k} = ({ctype} *)({start});")
+        for name, (code, size) in rows.items():
+            self._tell("int", f"o_{name}", offset)
+            found.append(self._row(name, code, size, f"(char *)mx_shared + o_{name} + mine"))
             offset += size * self.rows_at_once
         return found
+
+    def _row(self, name: str, code: int, size: int, start: str) -> str:
+        """Return the declaration of the row of a block's thread; sizes are told, so other lengths have the same text."""
+        self._tell("long long", f"r_{name}", size)
+        return f"{STORAGE[code][0]} *const {name} = ({STORAGE[code][0]} *)({start} * r_{name});"
 
     def _stage(self, s: int, roots: Sequence[Any], inputs: Sequence[int], outputs: Sequence[int], combine: str | None,
                shape: Shape) -> tuple[str, list[str]]:  # fmt: skip
@@ -173,6 +208,9 @@ class Strip:
             names = steps_of(way, f"w{s}_{j}")
             self._tell_steps(names, way, mine)
             operands.append(Operand(code, f"q{k}" if k >= 0 else f"l{~k}", way, names))
+            if k in self.copies and shape[self.n :] == self.arrays[k][0][self.n :]:
+                operands[-1].copy, operands[-1].copied = f"c{k}", k in self.made
+                self.made.add(k)
         for d, size in enumerate(dims[1:], 1):
             self._tell("mx_index", f"m{s}_{d}", size)
         each = prod(dims)
@@ -209,7 +247,7 @@ class Strip:
         found += [f"    {STORAGE[o.code][0]} x{j}[{AT_ONCE}];" for j, o in rows]
         if rows:
             found += [f"    {line}" for line in (*head, *at, *lines)]
-            found += [f"        x{j}[u] = {o.at(parts)};" for j, o in rows] + ["    }}"]
+            found += [f"        x{j}[u] = {o.read(parts)};" for j, o in rows] + ["    }}"]
         found += [f"    {line}" for line in (*head, *at, *lines, *use)] + ["    }}", "}"]
         return found
 

@@ -574,12 +574,14 @@ both_ways(one_hot, lambda indices, *, depth, **params: None if indices is None e
 
 @one_hot.gpu
 def _(xp, inputs, outputs, *, depth, on_value, off_value, dtype):
+    from .._gpu.device import fill
+
     (index,), (out,) = inputs, outputs
     on_value, off_value = _cut(on_value, off_value, dtype)
     rows, at = out.reshape(index.size, depth), index.ravel()
     if at.dtype.kind not in "iub":
         at = xp.trunc(at.astype(xp.float64))
-    rows.fill(off_value)
+    fill(rows, off_value)
     rows[at.reshape(-1, 1) == xp.arange(depth)] = on_value
 
 

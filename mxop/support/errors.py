@@ -232,12 +232,13 @@ def of_gpu(problem: Exception, who: str) -> Exception:
     """Return the error to raise for one of CuPy's or CUDA's, which says what ran; any other error as it is."""
     ours = isinstance(problem, MXNetError)
     cause = problem.__cause__ if ours else problem
-    if type(cause).__module__.partition(".")[0] not in ("cupy", "cupy_backends") or str(problem).startswith("operator "):
+    if type(cause).__module__.partition(".")[0] not in ("cupy", "cupy_backends") or str(problem).startswith(("operator ", who)):
         return problem
     text = str(problem) if ours else f"{type(problem).__name__}: {problem}"
-    if not ours and type(problem).__name__ == "CUDARuntimeError":
+    full = isinstance(cause, MemoryError) or any(word in str(cause) for word in ("out of memory", "ALLOC_FAILED"))
+    if not (ours or full) and type(problem).__name__ == "CUDARuntimeError":
         text += " (a kernel's fault is told by a later call, unless the environment variable MXOP_GPU_WAIT is 1)"
-    found = (OutOfMemoryError if isinstance(cause, MemoryError) else DeviceError)(f"{who}: {text}")
+    found = (OutOfMemoryError if full else DeviceError)(f"{who}: {text}")
     found.__cause__ = cause
     return found
 
