@@ -15,7 +15,7 @@ cdef class Places:
     cdef Device device
     cdef Py_ssize_t mark
     cdef set known
-    cdef list handed                # arrays of a GPU that a call hands to a function
+    cdef list handed                # arrays that a call hands to a function
     cpdef int put(self, object arrays, list more=*) except -1
     cpdef run(self, list calls, list arrays)
     cdef int base_of(self, char** where) noexcept

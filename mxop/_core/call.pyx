@@ -6,7 +6,7 @@ call into a placeholder; :meth:`Places.run` puts pointers into real arrays there
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, realloc
 
-from mxop._core.array cimport Array, HOST, new_array, read_pointer, view_of, wrapped
+from mxop._core.array cimport Array, new_array, read_pointer, view_of, wrapped
 from mxop._core.device cimport device_of
 from mxop._core.lazy cimport run_all
 from mxop._kernels.instruction_sets cimport itemsize_of
@@ -111,8 +111,7 @@ cdef class Places:
         """Note an array that a call hands to a function; each once."""
         if id(a) not in self.known:
             self.known.add(id(a))
-            if a.device is not HOST:
-                self.handed.append(a)
+            self.handed.append(a)
             return self.add(&a.data)
         return 0
 
