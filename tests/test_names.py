@@ -1,8 +1,10 @@
 """Names: what is there is listed, what MXNet has and mxop has not yet is told so, and no suggestion misleads."""
 
+import difflib
 import importlib
 import inspect
 import json
+import pickle
 import re
 import runpy
 import sys
@@ -144,6 +146,20 @@ def test_the_names_are_read_when_an_error_needs_them():
 ])  # fmt: skip
 def test_suggestions(get, end):
     assert told(get).endswith(end), told(get)
+
+
+@pytest.mark.parametrize("thing", [
+    X, S, mx.nd, mx.sym, mx.nd.random, mx.nd.contrib, mx, mx.op.get("tanh"), mx.nd.sparse.zeros("csr", (2, 2)),
+], ids=lambda thing: getattr(thing, "__name__", type(thing).__name__))  # fmt: skip
+def test_asking_whether_a_name_is_there_looks_for_no_similar_one(thing, monkeypatch):
+    """Programs ask ``hasattr`` what a thing is; to look for similar names took milliseconds."""
+    with monkeypatch.context() as patch:
+        patch.setattr(difflib, "get_close_matches", lambda *args, **kwargs: pytest.fail("looked"))
+        assert not hasattr(thing, "sofmaxx")
+        with pytest.raises(AttributeError) as caught:
+            thing.sofmaxx  # noqa: B018
+    assert "sofmaxx" in str(caught.value) and repr(str(caught.value)) in repr(caught.value)
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
 def test_a_user_s_operator_is_found_where_it_is():

@@ -22,7 +22,7 @@ def trimmed_with_moves(graph: Graph) -> tuple[Graph, dict[Entry, Entry]]:
     changes: dict[Node, tuple[Any, list[int], list[int]]] = {}
     for node in reversed(graph.nodes):
         keeps: Iterable[int] = range(len(node.inputs))
-        if hasattr(type(node.op), "trimmed"):  # of an operator itself, it would search for similar names
+        if hasattr(node.op, "trimmed"):
             live = [k for k in range(node.n_outputs) if (node, k) in used]
             changes[node] = node.op.trimmed(live or [0])
             keeps = changes[node][1]

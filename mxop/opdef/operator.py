@@ -10,7 +10,17 @@ from types import FunctionType
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from ..support import dtypes
-from ..support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, ends_at_caller, shown, translated
+from ..support.errors import (
+    Later,
+    MXNetError,
+    OpLookupError,
+    OpTypeError,
+    OpValueError,
+    closest,
+    ends_at_caller,
+    shown,
+    translated,
+)
 from ..support.limits import check_outputs
 from ..support.memo import keep
 from . import infer, registry
@@ -265,8 +275,8 @@ class Operator(Generic[P]):
             raise OpLookupError(f"operator {self.name}{callers_line()}: it is made by @{self.kind}, which has no part "
                                 f"@{self.name}.{name}; a @kernel has")  # fmt: skip
         told = f"operator {self.__dict__.get('name')}: {type(self).__name__!r} object has no attribute {name!r}"
-        known = () if name.startswith("_") else [n for n in dir(type(self)) if not n.startswith("_")]
-        raise AttributeError(told + closest(name, known))
+        own = dir(type(self)) if not name.startswith("_") else ()
+        raise AttributeError(Later(lambda: told + closest(name, [n for n in own if not n.startswith("_")])))
 
     def __repr__(self) -> str:
         shown = [str(p) for p in self.__signature__.parameters.values() if p.name not in ("out", "name")]

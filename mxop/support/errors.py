@@ -77,6 +77,22 @@ class OpLookupError(MXNetError, AttributeError, KeyError):
         self.obj = None  # else Python adds a "Did you mean" of its own to ours
 
 
+class Later:
+    """A message that is made when somebody reads it: nobody reads those of the errors that ``hasattr`` takes for an answer."""
+
+    def __init__(self, make: Callable[[], str]):
+        self._make = make
+
+    def __str__(self) -> str:
+        return self._make()
+
+    def __repr__(self) -> str:
+        return repr(str(self))
+
+    def __reduce__(self) -> tuple:
+        return str, (str(self),)
+
+
 class AssertedError(OpValueError, OpTypeError, AssertionError):
     """A value that MXNet refuses with an ``assert`` statement, which programs may catch."""
 

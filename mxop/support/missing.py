@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import mxnet_names
-from .errors import NotYetError, NotYetImportError, OpLookupError, closest, ends_at_caller, nearest
+from .errors import Later, NotYetError, NotYetImportError, OpLookupError, closest, ends_at_caller, nearest
 from .moved import Moved, public
 
 #: Names of :mod:`mxop.base` that MXNet's modules have, too, as they import them; programs import them from anywhere.
@@ -53,7 +53,7 @@ def error(
         return OpLookupError(f"{told}; it is {there}")
     if name.startswith("_"):
         return OpLookupError(told)
-    return OpLookupError(told + suggestion(name, known(), mxnet_names.listed(module)))
+    return OpLookupError(Later(lambda: told + suggestion(name, known(), mxnet_names.listed(module))))
 
 
 def is_elsewhere(path: str, module: str) -> bool:
