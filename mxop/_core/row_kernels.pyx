@@ -263,10 +263,9 @@ def prepare_row_kernel(Py_ssize_t rows, list locals_, list stages, list arrays, 
     sums = {s[2][1] for s in stages if s[3] == "columns"}
     reread = {number for s in stages for number in s[1] if number >= 0}
     for number in written:
-        free = overwritable(stages, number)
         for i in range(len(arrays)):
             if i != number and overlaps(<Array>arrays[i], <Array>arrays[number]):
-                if i not in free or not same_layout(<Array>arrays[i], <Array>arrays[number]):
+                if not same_layout(<Array>arrays[i], <Array>arrays[number]) or i not in overwritable(stages, number):
                     return None
     if not all([(<Array>arrays[number]).contiguous for number in sums]):
         return None

@@ -275,8 +275,9 @@ class Operator(Generic[P]):
             raise OpLookupError(f"operator {self.name}{callers_line()}: it is made by @{self.kind}, which has no part "
                                 f"@{self.name}.{name}; a @kernel has")  # fmt: skip
         told = f"operator {self.__dict__.get('name')}: {type(self).__name__!r} object has no attribute {name!r}"
-        own = dir(type(self)) if not name.startswith("_") else ()
-        raise AttributeError(Later(lambda: told + closest(name, [n for n in own if not n.startswith("_")])))
+        if name.startswith("_"):
+            raise AttributeError(told)
+        raise AttributeError(Later(lambda: told + closest(name, [n for n in dir(type(self)) if not n.startswith("_")])))
 
     def __repr__(self) -> str:
         shown = [str(p) for p in self.__signature__.parameters.values() if p.name not in ("out", "name")]
