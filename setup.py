@@ -19,6 +19,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 import types
 from collections.abc import Sequence
 from importlib import metadata
@@ -49,11 +50,15 @@ LEVELS = {
 }
 #: What a compiler says of a processor that has a set: its macros.
 MACROS = {"v4": {"AVX512F", "AVX512BW", "AVX512DQ", "AVX512VL", "AVX512CD"}, "v3": {"AVX2", "FMA", "BMI2"}}
-PLAIN = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv")
+PLAIN = ("-O2", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv")
+#: Kernels are loops: what -O3 has for those, without the rest of it, which takes a quarter longer to compile and gains nothing.
+LOOPS = [] if sys.platform == "win32" else ["-ftree-vectorize", "-fvect-cost-model=dynamic", "-fpeel-loops", "-funswitch-loops"]
 #: Partial redundancy elimination joins comparisons of a choice's operands before the choice, where GCC no longer vectorises it.
 MODEST = [] if sys.platform == "win32" else ["-fno-tree-pre"]
 #: Objects are cleared by the C library: GCC's own instruction for it takes longer than all else that makes a small array.
 CLEARED = [] if sys.platform == "win32" else ["-fno-builtin-memset"]
+#: What Cython would write into each module otherwise, such as its memory views.
+SHARED = "mxop._kernels._cython"
 MODULES = {
     "mxop._kernels.machine": "mxop/_kernels/machine.pyx",
     "mxop._kernels.memory": "mxop/_kernels/memory.pyx",
@@ -164,7 +169,7 @@ def isa_extensions() -> list[Extension]:
             source.write_text(text, encoding="utf-8")
         sources = [f"mxop/_kernels/_isa_{name}.pyx"]
         extension = Extension(f"mxop._kernels._isa_{name}", sources, depends=headers, include_dirs=[INCLUDE])
-        extension.own_flags = [*flags, *MODEST]
+        extension.own_flags = [*flags, *LOOPS, *MODEST]
         result.append(extension)
     return result
 
@@ -183,7 +188,7 @@ class Cache:
         self.folder = Path(chosen) if chosen not in ("", "0") else None
         commands = [list(getattr(compiler, name, None) or []) for name in ("compiler_so", "linker_so")]
         self.common = hashlib.sha256(repr([
-            commands, self.version(commands[0]), sys.version, platform.platform(), DIRECTIVES, KERNEL_DIRECTIVES,
+            commands, self.version(commands[0]), sys.version, platform.platform(), DIRECTIVES, KERNEL_DIRECTIVES, SHARED,
             [(name, metadata.version(name)) for name in ("Cython", "numpy", "scipy")],
         ]).encode())  # fmt: skip
         for path in sorted(p for p in (ROOT / "mxop").rglob("*") if p.suffix in (".pxd", ".h")):
@@ -203,7 +208,8 @@ class Cache:
         digest = self.common.copy()
         digest.update(repr([extension.name, extension.extra_compile_args, extension.extra_link_args]).encode())
         for source in extension.sources:
-            digest.update((ROOT / source).read_bytes())
+            if source.endswith(".pyx"):  # else it is Cython's own, whose version is known
+                digest.update((ROOT / source).read_bytes())
         return self.folder / f"{extension.name}-{digest.hexdigest()[:32]}"
 
     def keep(self, built: Path, place: Path) -> None:
@@ -219,6 +225,8 @@ class Cache:
 
 class Build(build_ext):
     """Find out what the compiler can do, translate what is not in the cache, and compile that in parallel."""
+
+    translating = threading.Lock()  # Cython translates one module at a time, while others are compiled
 
     def build_extensions(self) -> None:
         msvc = self.compiler.compiler_type == "msvc"
@@ -251,11 +259,6 @@ class Build(build_ext):
         self.numbers, self.total = itertools.count(1), len(extensions)
         if extensions:
             print(f"mxop: {self.total} modules are translated to C and compiled, which takes some minutes", flush=True)
-        for directives, inside in ((KERNEL_DIRECTIVES, "._kernels."), (DIRECTIVES, "._core.")):
-            chosen = [extension for extension in extensions if inside in extension.name]
-            translated = cythonize(chosen, compiler_directives=directives, include_path=["."], quiet=True)
-            for extension, result in zip(chosen, translated, strict=True):
-                extension.sources = result.sources
         try:
             self.extensions = extensions
             super().build_extensions()
@@ -264,6 +267,10 @@ class Build(build_ext):
 
     def build_extension(self, extension: Extension) -> None:
         print(f"mxop: compiling {next(self.numbers)} of {self.total}: {extension.name}", flush=True)
+        with self.translating:
+            directives = KERNEL_DIRECTIVES if "._kernels." in extension.name else DIRECTIVES
+            options = {"include_path": ["."], "quiet": True, "shared_utility_qualified_name": SHARED}
+            extension.sources = cythonize([extension], compiler_directives=directives, **options)[0].sources
         super().build_extension(extension)
 
     def compiles(self, text: str, compile_flags: Sequence[str] = (), link_flags: Sequence[str] | None = None) -> bool:
@@ -353,6 +360,9 @@ def extensions() -> list[Extension]:
     """Return all compiled modules; kernels come first, because they take longest."""
     present = {name: path for name, path in MODULES.items() if (ROOT / path).exists()}
     kernels = [Extension(n, [p], include_dirs=[INCLUDE]) for n, p in present.items() if "._kernels." in n]
+    kernels.append(Extension(SHARED, [SHARED.replace(".", "/") + ".c"]))  # which cythonize writes
+    for extension in kernels:
+        extension.own_flags = LOOPS
     core_folders = [INCLUDE, ABI_INCLUDE, np.get_include()]
     core = [Extension(n, [p], include_dirs=core_folders) for n, p in present.items() if "._core." in n]
     for extension in core:

@@ -93,11 +93,37 @@ def test_the_build_says_how_far_it_is(build, capsys, monkeypatch):
     assert not found.compiles("int main(void) { return nothing; }\n")
     monkeypatch.setattr(build.build_ext, "build_extension", lambda self, extension: None)
     monkeypatch.setattr(build, "cythonize", lambda chosen, **_: chosen)
-    found.compile([build.Extension(f"mxop._core.part{k}", []) for k in range(3)])
-    for k in range(3):
-        found.build_extension(SimpleNamespace(name=f"mxop._core.part{k}"))
+    parts = [build.Extension(f"mxop._core.part{k}", []) for k in range(3)]
+    found.compile(parts)
+    for part in parts:
+        found.build_extension(part)
     told = capsys.readouterr().out
     assert "3 modules are translated to C and compiled" in told and "compiling 3 of 3: mxop._core.part2" in told
+
+
+def test_modules_share_what_cython_writes(build, tmp_path, monkeypatch):
+    [shared] = [e for e in build.extensions() if e.name == build.SHARED]
+    shared.extra_compile_args, shared.extra_link_args = [], []
+    monkeypatch.setattr(build, "ROOT", tmp_path)  # where it has not been written
+    assert cache(build).place(shared).name.startswith(build.SHARED)
+    before = cache(build).place(shared)
+    monkeypatch.setattr(build, "SHARED", "mxop._kernels.another")  # modules look for it by name
+    assert cache(build).place(shared) != before
+
+
+def test_a_module_is_translated_with_what_is_shared(build, monkeypatch):
+    asked = []
+    monkeypatch.setattr(build.build_ext, "build_extension", lambda self, extension: asked.append(extension.sources))
+    monkeypatch.setattr(
+        build, "cythonize", lambda chosen, **options: asked.append(options) or [SimpleNamespace(sources=["a.c"])]
+    )
+    found = command(build, None)
+    found.compile([])
+    for name, directives in (("mxop._kernels.a", build.KERNEL_DIRECTIVES), ("mxop._core.a", build.DIRECTIVES)):
+        found.build_extension(build.Extension(name, ["a.pyx"]))
+        assert asked.pop() == ["a.c"]
+        options = asked.pop()
+        assert (options["compiler_directives"], options["shared_utility_qualified_name"]) == (directives, build.SHARED)
 
 
 def test_a_cache_can_be_switched_off(build, monkeypatch):

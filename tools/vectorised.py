@@ -51,7 +51,7 @@ def flags() -> tuple[dict[str, list[str]], list[str]]:
     assert spec is not None and spec.loader is not None
     setup = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(setup)
-    return setup.LEVELS.get(platform.machine().lower(), {"base": []}), [*setup.PLAIN, *setup.MODEST]
+    return setup.LEVELS.get(platform.machine().lower(), {"base": []}), [*setup.PLAIN, *setup.LOOPS, *setup.MODEST]
 
 
 def vector_lines(text: str, options: Sequence[str]) -> tuple[set[int], set[str]]:

@@ -29,16 +29,20 @@
 #define MX_IVDEP _Pragma("GCC ivdep")
 #endif
 
-/* Arrays of vectors are in registers only where every loop over them is unrolled. */
+/* Arrays of vectors are in registers only where every loop over them is unrolled.  Loops that need not be are by four at most:
+   text that is longer takes compilers time and memory. */
 #if defined(__clang__)
 #define MX_INLINE static inline __attribute__((always_inline))
 #define MX_UNROLLED _Pragma("clang loop unroll(full)")
+#define MX_UNROLLED_BY_FOUR _Pragma("clang loop unroll_count(4)")
 #elif defined(__GNUC__)
 #define MX_INLINE static inline __attribute__((always_inline))
 #define MX_UNROLLED _Pragma("GCC unroll 32")
+#define MX_UNROLLED_BY_FOUR _Pragma("GCC unroll 4")
 #else
 #define MX_INLINE static __forceinline
 #define MX_UNROLLED
+#define MX_UNROLLED_BY_FOUR
 #endif
 
 /* The CUDA text has the same function (mxop/_gpu/headers.py). */

@@ -246,7 +246,6 @@ MX_INLINE void G(few_lines)(const int filters, const mx_few *f, const G(few_part
     ptrdiff_t i = 0;
     MX_FEW_BLOCKS(8) MX_FEW_BLOCKS(4) MX_FEW_BLOCKS(2) MX_FEW_BLOCKS(1)
 }
-#undef MX_FEW_BLOCKS
 
 MX_GEMM_WIDE static void G(few_lines_of)(ptrdiff_t filters, const mx_few *f, const G(few_part) *p)
 {
@@ -311,7 +310,6 @@ MX_GEMM_WIDE static void G(few_sums_of)(ptrdiff_t filters, ptrdiff_t numbers, co
     MX_FEW_CASE(2, 1) MX_FEW_CASE(2, 3) MX_FEW_CASE(3, 1) MX_FEW_CASE(3, 3) MX_FEW_CASE(4, 1) MX_FEW_CASE(4, 3)
     }
 }
-#undef MX_FEW_CASE
 
 /* Add what a band of a group makes of its filters' gradients to a vector for each of their elements. */
 static void G(few_weight)(const mx_few *f, ptrdiff_t at, ptrdiff_t first, ptrdiff_t lines, const char *from, T *scratch, T *sums,
@@ -388,9 +386,5 @@ static void G(few_join)(const mx_few *f)
         f->store_weight(n, from, f->weight + group * n * size, size, 0);
     }
 }
-
-#undef MX_FEW_MASKED
-#undef MX_FEW_ADD
-#undef MX_FEW_REGISTERS
 
 static const mx_few_kernels G(few) = {G(few_plan), G(few_prepare), G(few_run), G(few_join)};

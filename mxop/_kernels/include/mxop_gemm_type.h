@@ -66,7 +66,7 @@ MX_INLINE void G(block)(const int rows, const int vectors, const int packs, ptrd
         if (panel_a != NULL)                        /* the next rows of A, at every other pause each of them */
             MX_UNROLLED for (int i = 0; i < (rows + 1) / 2; i++)
                 MX_PREFETCH((const char *)(a + (rows + k / MX_GEMM_PAUSE % 2 * (rows / 2) + i) * a_row), 2);
-        MX_UNROLLED for (int i = 0; i < MX_GEMM_PAUSE; i++, a += a_k, b += b_k)
+        MX_UNROLLED_BY_FOUR for (int i = 0; i < MX_GEMM_PAUSE; i++, a += a_k, b += b_k)
             G(summand)(rows, vectors, packs, a, a_row, b, b_k, packs ? panel + (k + i) * WIDTH : NULL,
                        panel_a != NULL ? panel_a + (k + i) * rows : NULL, sums);
     }

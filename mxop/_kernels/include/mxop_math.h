@@ -11,7 +11,7 @@
  *
  * Compile with
  *
- *     -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off
+ *     -O2 -ftree-vectorize -fno-math-errno -fno-trapping-math -ffp-contract=off
  *
  * and never with -ffast-math: NaN, infinities, the order of additions and
  * subtractions such as (x + big) - big all carry meaning here.  C11 or C++17.
