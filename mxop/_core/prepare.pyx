@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from mxop._core.array cimport MAX_VALUES, Array, Value, broadcast_operand, fill_operand, write_pointer
-from mxop._core.call cimport Call, Places
+from mxop._core.call cimport Call, Places, launches_of
 from mxop._core.device cimport Device, wait_if_asked
 from mxop._core.dispatch cimport invoke_with
 from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, gpu_values, typed_values
@@ -272,14 +272,7 @@ cdef class Sequence(Call):
         return 0
 
     cdef list launches(self):
-        cdef Call call
-        cdef list found = []
-        for call in self.calls:
-            these = call.launches()
-            if these is None:
-                return None
-            found += these
-        return found
+        return launches_of(self.calls)
 
     cdef int point(self, Places places) except -1:
         places.note(self.calls)

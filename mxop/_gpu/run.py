@@ -13,10 +13,9 @@ import numpy as np
 from .._core import core, results
 from .._core.launched import LaunchCall
 from ..opdef import Formula
-from ..opdef.parts import Part
 from ..support import dtypes
 from . import device, launch
-from .text import REQ_ADD, REQ_WRITE
+from .text import REQ_WRITE
 
 
 # ---- elementwise -----------------------------------------------------------------------------------------------------
@@ -124,36 +123,12 @@ def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: A
     return plans[0] if len(plans) == 1 and axes and source.size else None
 
 
-class Moves:
-    """What :class:`mxop.opdef.parts.Part` does its moves with: kernels of ours, at once."""
-
-    def move(self, source: Any, target: Any, req: int = REQ_WRITE) -> None:
-        """Copy an array into another, or add it."""
-        core.copy(source, target, req)
-
-    def add(self, source: Any, target: Any) -> None:
-        """Add an array to another."""
-        core.copy(source, target, REQ_ADD)
-
-    def fill(self, target: Any, value: Any) -> None:
-        """Set all elements to a number, converted as NumPy does it: negative ones wrap around in unsigned types."""
-        number = np.asarray(value).astype(dtypes.numpy_dtype(target.dtype_code))
-        with device.using(target._device.number):
-            device.fill(target._memory, number[()])
-
-
 def kernel(op: Any, inputs: Sequence[Any], outputs: Sequence[Any], **params: Any) -> Any:
     """Run a kernel's GPU function on arrays that it can read and write as they lie."""
     place = outputs[0]._device.number
     xp = device.require(place)
     with device.using(place):
-        if op.moves is not None and op.moves is op.run_gpu:
-            # a plan lends its arrays other memory than theirs, of which parts are views
-            parts = [[Part(_MOVES, core.from_gpu(a._memory, place)) for a in arrays] for arrays in (inputs, outputs)]
-            return op.moves(None, *parts, **params)
         return op.run_gpu(xp, [a._memory for a in inputs], [a._memory for a in outputs], **params)
 
-
-_MOVES = Moves()
 
 __all__ = ["elementwise", "kernel", "reduction"]
