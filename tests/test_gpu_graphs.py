@@ -271,8 +271,8 @@ def test_recorded_runs_and_their_gradients(compiled):
     assert graphs >= 2
 
 
-def test_functions_of_cupy_are_between_graphs(simulated_gpu):
-    """They get the arrays of the run, of whatever memory."""
+def with_functions_of_cupy():
+    """Return a compiled function of kernels, products, and an operator that waits."""
 
     @mx.graph.compiled
     def function(x):
@@ -280,6 +280,12 @@ def test_functions_of_cupy_are_between_graphs(simulated_gpu):
         z = nd.concat(y, nd.dot(nd.dot(y, nd.transpose(y)), x), dim=0)
         return nd.take(z, nd.argmax(z, axis=0), mode="raise"), nd.broadcast_mul(z, nd.mean(z, axis=0, keepdims=True))
 
+    return function
+
+
+def test_functions_of_cupy_are_between_graphs(simulated_gpu):
+    """They get the arrays of the run, of whatever memory."""
+    function = with_functions_of_cupy()
     kept = []
     for number in (0.5, 0.25, 0.75, 1.5, 1.25):
         kept.append(on_both(function, number))
@@ -291,6 +297,42 @@ def test_functions_of_cupy_are_between_graphs(simulated_gpu):
     products = fake_kernels.counts["products"]
     assert launched_by(lambda: on_both(function, 0.75))[1] == 2  # before and after the products
     assert fake_kernels.counts["products"] == products + 2
+
+
+def test_explanations_name_the_graphs_and_what_waits(simulated_gpu, monkeypatch):
+    function, x = with_functions_of_cupy(), nd.array(values(0.5), ctx=simulated_gpu)
+    told = function.explain(x)
+    assert [[row.operator for row in told.rows[g.start : g.stop]] for g in told.graphs] == [
+        ["Concat"],
+        ["mean", "broadcast_mul"],
+    ]
+    assert [(row.operator, row.waits) for row in told if row.waits] == [("take", "whether the indices are in range")]
+    first, last = (g.start for g in told.graphs)
+    assert f"CUDA graphs of steps, from the second run on: {first}-{first}, {last}-{last + 1}\n" in str(told)
+    assert f"step {last - 1} (take: whether the indices are in range)" in str(told)
+    assert told.as_dict()["graphs"] == [[first], [last, last + 1]]
+    for _ in range(3):
+        function(x)
+    assert launched_by(lambda: function(x))[1] == len(told.graphs)  # the function runs as it says
+    on_cpu = function.explain(x.as_in_context(mx.cpu()))
+    assert on_cpu.graphs == [] and "CUDA" not in str(on_cpu) and len(on_cpu) >= len(told) - 1
+
+
+def test_explanations_of_executors_name_graphs_of_both_phases(bound):
+    x = mx.sym.Variable("x")
+    executors = bound(mx.sym.concat(mx.sym.exp(x), x, dim=0))
+    told, on_cpu = (e.explain() for e in executors)
+    assert [row.phase for row in told] == ["forward"] * 2 + ["backward"] * 2
+    assert told.graphs == [range(2), range(2, 4)] and on_cpu.graphs == []
+    assert "CUDA graphs of steps, from the second run on: 0-1, 2-3" in str(told)
+    assert "CUDA graphs of steps, from the second run on: none" in str(bound(mx.sym.exp(x))[0].explain(False))
+
+
+def test_what_runs_as_written_is_not_explained(simulated_gpu):
+    with pytest.raises(mx.errors.MXNetError, match="asnumpy is for arrays only"):
+        mx.graph.compiled(lambda x: nd.array(x.asnumpy())).explain(nd.ones((2,)))
+    with pytest.raises(mx.errors.OpTypeError, match="argument 1 must be an NDArray, got 3"):
+        mx.graph.compiled(lambda x, y: x).explain(nd.ones((2,)), 3)
 
 
 def test_random_numbers_are_drawn_anew(simulated_gpu):

@@ -308,6 +308,12 @@ cdef class Schedule:
         self.together, self.first = by_graphs(self.calls)
         self.explain, self.describe, self.name, self.place = explain, describe, name, place
 
+    @property
+    def graphs(self):
+        """The numbers of the calls of each CUDA graph, as ranges."""
+        parts = zip(self.first, [*self.first[1:], len(self.calls)], self.together)
+        return [range(first, end) for first, end, part in parts if part is not self.calls[first]]
+
     def run(self):
         """Execute all calls."""
         cdef Call call

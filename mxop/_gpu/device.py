@@ -42,12 +42,10 @@ def _load(what: str) -> Any:
     if _cupy is None:
         try:
             import cupy
-        except ModuleNotFoundError as problem:
-            if problem.name != "cupy":
-                raise DeviceError(f"{what} needs CuPy, whose import failed ({problem}); reinstall it: {_INSTALL}") from None
-            raise DeviceError(f"{what} needs CuPy, which is not installed: {_INSTALL}") from None
-        except ImportError as problem:  # installed, but for another version of CUDA
-            raise DeviceError(f"{what} needs CuPy, whose import failed ({problem}); reinstall it: {_INSTALL}") from None
+        except ImportError as problem:
+            missing = isinstance(problem, ModuleNotFoundError) and problem.name == "cupy"  # or of another CUDA
+            why = "which is not installed" if missing else f"whose import failed ({problem}); reinstall it"
+            raise DeviceError(f"{what} needs CuPy, {why}: {_INSTALL}") from None
         _cupy = cupy
     return _cupy
 

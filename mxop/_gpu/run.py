@@ -35,19 +35,13 @@ def _shape_of(call: Any, shapes: Sequence[tuple[int, ...]], outs: list) -> tuple
     return np.broadcast_shapes(*data) if op.broadcast else data[0]
 
 
-def _evaluate(name: str, formula: Formula, values: Sequence[float], inputs: Sequence[Any], outputs: list[Any],
-              reqs: Sequence[int], compute: int) -> launch.Plan | None:  # fmt: skip
-    """Run a formula, and return what was launched.
-
-    An output that overlaps an input it is not equal to gets its values afterwards.
-    """
-    work = results.work_for(inputs, outputs, list(reqs), results.Ways.SAME_PLACE | results.Ways.ADDS)
+def _ready(name: str, formula: Formula, values: Sequence[float], inputs: Sequence[Any], outputs: Sequence[Any],
+           reqs: Sequence[int], compute: int) -> tuple[launch.Ready | None, list[Any]]:  # fmt: skip
+    """Return what evaluates a formula, and the arrays that it writes: temporaries for outputs that overlap other inputs."""
+    work = results.work_for(inputs, list(outputs), list(reqs), results.Ways.SAME_PLACE | results.Ways.ADDS)
     now = [req if a is b else REQ_WRITE for a, b, req in zip(work, outputs, reqs, strict=True)]
     arrays, targets = [a._memory for a in inputs], [a._memory for a in work]
-    found = launch.formula(formula.roots, formula.params, values, arrays, targets, compute, now, name)
-    plan = launch.run(found, work[0]._device.number)
-    results.deliver(work, outputs, list(reqs))
-    return plan
+    return launch.formula(formula.roots, formula.params, values, arrays, targets, compute, now, name), work
 
 
 def elementwise(call: Any, inputs: list[Any], values: list[float], out: Any, req: int) -> tuple[list[Any], launch.Plan | None]:
@@ -67,7 +61,10 @@ def elementwise(call: Any, inputs: list[Any], values: list[float], out: Any, req
     compute = _compute_type(formula, [*types, *out_types] if formula.keys else types, values)
     outputs = results.results_for(op, inputs, given, [shape] * call.n_out, out_types)
     reqs = [REQ_WRITE if g is None else req for g in given]
-    return outputs, _evaluate(op.name, formula, values, inputs, outputs, reqs, compute)
+    found, work = _ready(op.name, formula, values, inputs, outputs, reqs, compute)
+    plan = launch.run(found, work[0]._device.number)
+    results.deliver(work, outputs, reqs)
+    return outputs, plan
 
 
 # ---- prepared calls -----------------------------------------------------------------------------------------------------
@@ -83,10 +80,7 @@ def prepared_formula(name: str, formula: Formula, values: Sequence[float], input
     """Return the prepared call of a formula on arrays of one device."""
     if compute is None:  # that of all inputs, but for keys
         compute = formula.compute_type(outputs[0].dtype_code)
-    work = results.work_for(inputs, list(outputs), list(reqs), results.Ways.SAME_PLACE | results.Ways.ADDS)
-    now = [req if a is b else REQ_WRITE for a, b, req in zip(work, outputs, reqs, strict=True)]
-    arrays, targets = [a._memory for a in inputs], [a._memory for a in work]
-    found = launch.formula(formula.roots, formula.params, values, arrays, targets, compute, now, name)
+    found, work = _ready(name, formula, values, inputs, outputs, reqs, compute)
     return prepared([found], work, outputs, reqs)
 
 
