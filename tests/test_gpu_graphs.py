@@ -328,6 +328,21 @@ def test_explanations_of_executors_name_graphs_of_both_phases(bound):
     assert "CUDA graphs of steps, from the second run on: none" in str(bound(mx.sym.exp(x))[0].explain(False))
 
 
+def test_gradients_of_broadcasting_and_means_are_one_graph(bound):
+    def chosen(y):
+        return mx.sym.where(y > 0, y, mx.sym.broadcast_mul(y, mx.sym.mean(y, axis=1, keepdims=True)))
+
+    executors = bound(chain(chosen))
+    for number in (0.5, 0.25, 0.75):
+        agree(executors, number)
+    told = executors[0].explain()
+    n = len([row for row in told if row.phase == "forward"])
+    assert {"_unbroadcast", "_divide_by_count"} <= {row.operator for row in told}
+    assert told.graphs == [range(n), range(n, len(told))]
+    executors[0].forward(is_train=True)
+    assert launched_by(lambda: executors[0].backward(nd.ones((6, 5), ctx=mx.gpu(0))))[1] == 1
+
+
 def test_what_runs_as_written_is_not_explained(simulated_gpu):
     with pytest.raises(mx.errors.MXNetError, match="asnumpy is for arrays only"):
         mx.graph.compiled(lambda x: nd.array(x.asnumpy())).explain(nd.ones((2,)))

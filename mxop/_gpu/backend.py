@@ -125,7 +125,7 @@ class Gpu(Launching):
         if op.run_gpu is None:
             raise DeviceError(f"operator {op.name} has no GPU function; give one with @{op.name.lstrip('_')}.gpu, or move its "
                               "inputs with as_in_context(mx.cpu())")  # fmt: skip
-        return Way(op.run_gpu, prepared=True) if op.run_gpu is op.moves else Way(partial(run.kernel, op))
+        return next((way for way in op.ways if way.run is op.run_gpu), Way(partial(run.kernel, op)))  # of steps, or not
 
     def elementwise(self, op: Any, attrs: Any, inputs: list, outputs: list, reqs: list[int]) -> Any:
         if not inputs:
