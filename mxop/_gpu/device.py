@@ -95,7 +95,7 @@ def count() -> int:
 class using:
     """A scope in which a device is CuPy's current one, and which errors of CuPy and CUDA leave as errors of mxop.
 
-    Its current stream comes after that of the last call (:func:`follow`).
+    Its current stream comes after that of the last call (:func:`follow`), and later calls after what runs in the scope.
     """
 
     __slots__ = ("device", "number")
@@ -113,7 +113,11 @@ class using:
         return self.device
 
     def __exit__(self, kind: type | None, problem: Any, trace: Any) -> None:
-        self.device.__exit__(kind, problem, trace)
+        try:
+            if problem is None:
+                follow(self.number)  # another thread may have come in between, whose stream is another
+        finally:
+            self.device.__exit__(kind, problem, trace)
         if problem is not None and (found := of_gpu(problem, f"gpu({self.number})")) is not problem:
             raise found
 
