@@ -64,6 +64,27 @@ def test_what_cupy_computes_is_between_graphs(bound):
     assert graphs >= 1 and kernels <= 1
 
 
+def moved(y):
+    """Return `y` between others and margins: what moves elements, by copies alone, copies of copies, and numbers."""
+    y = mx.sym.expand_dims(mx.sym.stack(mx.sym.concat(y, y * y, dim=1), mx.sym.concat(y * y, y, dim=1), axis=0), axis=0)
+    for mode in ("constant", "edge", "reflect"):
+        y = mx.sym.pad(y, mode=mode, pad_width=(0, 0, 0, 0, 1, 2, 2, 1), constant_value=0.5)
+    return mx.sym.tile(y, reps=(2, 1, 1, 1)).sum(axis=(0, 1))
+
+
+@pytest.mark.parametrize("shape", [(6, 5), (512, 40)])  # for both forms of kernels that copy
+def test_what_moves_elements_is_part_of_the_graph(bound, shape):
+    executors = bound(chain(moved), shape)
+    for number in (0.5, 0.25, 0.75):
+        agree(executors, number)
+    assert launched_by(lambda: executors[0].forward(is_train=True)) == (0, 1)
+    agree(executors, 1.5)
+    executors = [e.reshape(x=(9, 4), allow_up_sizing=True) for e in executors]
+    for number in (0.5, 0.25, 0.75):
+        agree(executors, number)
+    assert launched_by(lambda: executors[0].forward(is_train=True)) == (0, 1)
+
+
 def test_another_size_has_a_graph_of_its_own(bound):
     executors = bound(chain())
     for shape in ((6, 5), (3, 7), (6, 5)):
@@ -250,8 +271,8 @@ def test_recorded_runs_and_their_gradients(compiled):
     assert graphs >= 2
 
 
-def test_functions_of_cupy_are_between_graphs(simulated_gpu):
-    """They get the arrays of the run, of whatever memory; what moves elements sees parts of them."""
+def with_functions_of_cupy():
+    """Return a compiled function of kernels, products, and an operator that waits."""
 
     @mx.graph.compiled
     def function(x):
@@ -259,6 +280,12 @@ def test_functions_of_cupy_are_between_graphs(simulated_gpu):
         z = nd.concat(y, nd.dot(nd.dot(y, nd.transpose(y)), x), dim=0)
         return nd.take(z, nd.argmax(z, axis=0), mode="raise"), nd.broadcast_mul(z, nd.mean(z, axis=0, keepdims=True))
 
+    return function
+
+
+def test_functions_of_cupy_are_between_graphs(simulated_gpu):
+    """They get the arrays of the run, of whatever memory."""
+    function = with_functions_of_cupy()
     kept = []
     for number in (0.5, 0.25, 0.75, 1.5, 1.25):
         kept.append(on_both(function, number))
@@ -268,8 +295,59 @@ def test_functions_of_cupy_are_between_graphs(simulated_gpu):
     for number in (0.5, 0.25):
         close(*on_both(function, number))
     products = fake_kernels.counts["products"]
-    assert launched_by(lambda: on_both(function, 0.75))[1] == 1
+    assert launched_by(lambda: on_both(function, 0.75))[1] == 2  # before and after the products
     assert fake_kernels.counts["products"] == products + 2
+
+
+def test_explanations_name_the_graphs_and_what_waits(simulated_gpu, monkeypatch):
+    function, x = with_functions_of_cupy(), nd.array(values(0.5), ctx=simulated_gpu)
+    told = function.explain(x)
+    assert [[row.operator for row in told.rows[g.start : g.stop]] for g in told.graphs] == [
+        ["Concat"],
+        ["mean", "broadcast_mul"],
+    ]
+    assert [(row.operator, row.waits) for row in told if row.waits] == [("take", "whether the indices are in range")]
+    first, last = (g.start for g in told.graphs)
+    assert f"CUDA graphs of steps, from the second run on: {first}-{first}, {last}-{last + 1}\n" in str(told)
+    assert f"step {last - 1} (take: whether the indices are in range)" in str(told)
+    assert told.as_dict()["graphs"] == [[first], [last, last + 1]]
+    for _ in range(3):
+        function(x)
+    assert launched_by(lambda: function(x))[1] == len(told.graphs)  # the function runs as it says
+    on_cpu = function.explain(x.as_in_context(mx.cpu()))
+    assert on_cpu.graphs == [] and "CUDA" not in str(on_cpu) and len(on_cpu) >= len(told) - 1
+
+
+def test_explanations_of_executors_name_graphs_of_both_phases(bound):
+    x = mx.sym.Variable("x")
+    executors = bound(mx.sym.concat(mx.sym.exp(x), x, dim=0))
+    told, on_cpu = (e.explain() for e in executors)
+    assert [row.phase for row in told] == ["forward"] * 2 + ["backward"] * 2
+    assert told.graphs == [range(2), range(2, 4)] and on_cpu.graphs == []
+    assert "CUDA graphs of steps, from the second run on: 0-1, 2-3" in str(told)
+    assert "CUDA graphs of steps, from the second run on: none" in str(bound(mx.sym.exp(x))[0].explain(False))
+
+
+def test_gradients_of_broadcasting_and_means_are_one_graph(bound):
+    def chosen(y):
+        return mx.sym.where(y > 0, y, mx.sym.broadcast_mul(y, mx.sym.mean(y, axis=1, keepdims=True)))
+
+    executors = bound(chain(chosen))
+    for number in (0.5, 0.25, 0.75):
+        agree(executors, number)
+    told = executors[0].explain()
+    n = len([row for row in told if row.phase == "forward"])
+    assert {"_unbroadcast", "_divide_by_count"} <= {row.operator for row in told}
+    assert told.graphs == [range(n), range(n, len(told))]
+    executors[0].forward(is_train=True)
+    assert launched_by(lambda: executors[0].backward(nd.ones((6, 5), ctx=mx.gpu(0))))[1] == 1
+
+
+def test_what_runs_as_written_is_not_explained(simulated_gpu):
+    with pytest.raises(mx.errors.MXNetError, match="asnumpy is for arrays only"):
+        mx.graph.compiled(lambda x: nd.array(x.asnumpy())).explain(nd.ones((2,)))
+    with pytest.raises(mx.errors.OpTypeError, match="argument 1 must be an NDArray, got 3"):
+        mx.graph.compiled(lambda x, y: x).explain(nd.ones((2,)), 3)
 
 
 def test_random_numbers_are_drawn_anew(simulated_gpu):

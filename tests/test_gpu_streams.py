@@ -123,6 +123,41 @@ def test_copies_between_devices_follow_both_streams(simulated_gpu, cupy):
     np.testing.assert_array_equal(result, (nd.exp(nd.arange(6).reshape((2, 3))).T * 2).asnumpy())
 
 
+def chain(place):
+    x = mx.sym.Variable("x")
+    net = mx.sym.broadcast_sub(mx.sym.exp(x), mx.sym.sum(x, axis=1, keepdims=True)).sum(axis=0)
+    return net.bind(place, {"x": nd.ones((4, 3), ctx=place)}, grad_req="null")
+
+
+@pytest.mark.parametrize("how", ["first", "again", "executor", "graph"])
+def test_a_call_of_another_thread_between_the_wait_and_the_launch(simulated_gpu, cupy, monkeypatch, how):
+    """CuPy's current stream is the thread's own, but the order is that of all threads: both take part in it afterwards."""
+    x, z = nd.ones((4, 3), ctx=simulated_gpu), nd.ones((2,), ctx=simulated_gpu)
+    executor, (mine, others) = chain(simulated_gpu), [cupy.cuda.Stream(non_blocking=True) for _ in range(2)]
+    call, launch = executor.forward if how in ("executor", "graph") else lambda: nd.exp(x), fake_kernels.used
+    came = []
+
+    def other_thread(work):
+        with cupy.cuda.Device(0), others:
+            return work()
+
+    def between():
+        monkeypatch.setattr(fake_kernels, "used", launch)
+        came.append(other_thread(lambda: nd.exp(z)))
+        fake_kernels._last.clear()  # this call has waited, and does not wait again
+        launch()
+
+    with cupy.cuda.Device(0), mine:
+        for _ in range({"first": 0, "graph": 3}.get(how, 1)):
+            call()
+        nd.exp(z)
+        monkeypatch.setattr(fake_kernels, "used", between)
+        found = call()
+    found = found[0] if isinstance(found, list) else found
+    assert len(came) == 1
+    other_thread(lambda: found * 2)  # the simulated CuPy checks the order
+
+
 def test_the_stream_of_a_context(simulated_gpu, cupy):
     assert mx.gpu(0).stream is cupy.cuda.get_current_stream(0)
     with pytest.raises(mx.errors.DeviceError, match=r"cpu\(0\) has no stream"):

@@ -128,6 +128,21 @@ def test_borders(params, want):
     assert nd._internal._cvcopyMakeBorder(row, 0, 0, 2, 1, **params).asnumpy().ravel().tolist() == want
 
 
+@pytest.mark.parametrize("type_, mode", [(1, "edge"), (2, "symmetric"), (3, "wrap"), (4, "reflect")])
+@pytest.mark.parametrize("shape, sides", [((1, 4, 3), (3, 0, 2, 1)), ((2, 3, 2, 1), (1, 7, 5, 4)), ((3, 5, 2), (0, 0, 9, 12))])
+def test_borders_wider_than_images_on_both_devices(simulated_gpu, type_, mode, shape, sides):
+    import fake_cupy
+
+    x = np.arange(np.prod(shape)).reshape(shape).astype("uint8")
+    want = np.pad(x, [(0, 0)] * (len(shape) - 3) + [sides[:2], sides[2:], (0, 0)], mode=mode)
+    for place in (mx.cpu(), simulated_gpu):
+        data = nd.array(x, dtype="uint8", ctx=place)
+        fake_cupy.waits.clear()
+        found = nd._internal._cvcopyMakeBorder(data, *sides, type=type_)
+        assert not fake_cupy.waits  # nothing went over the host
+        np.testing.assert_array_equal(found.asnumpy(), want)
+
+
 # ---- colours ----------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name, factor, want", [
     ("brightness", 1.3, [0, 48, 96, 144, 192, 240, 255, 3, 52, 100, 148, 196, 244, 255, 7]),

@@ -28,3 +28,5 @@ cdef class Call:
     cdef int execute(self) except -1
     cdef list launches(self)
     cdef int point(self, Places places) except -1
+
+cdef list launches_of(list calls)

@@ -41,6 +41,18 @@ cdef class Call:
         self.execute()
 
 
+cdef list launches_of(list calls):
+    """Return the launches of several calls; None if one of them does anything else."""
+    cdef Call call
+    cdef list found = [], these
+    for call in calls:
+        these = call.launches()
+        if these is None:
+            return None
+        found += these
+    return found
+
+
 cdef class Places:
     """Where prepared calls point into placeholders.
 

@@ -204,6 +204,11 @@ cdef class Host(Device):
         from mxop._core.steps import move_of
         return move_of(source, target, req)
 
+    def filled(self, target, number):
+        """Return the prepared call that sets all elements of an array to a number of its type."""
+        one = from_numpy(np.reshape(number, 1), False)
+        return self.move(one._view(target.shape, (0,) * target.ndim, 0), target, REQ_WRITE)
+
     def row_kernel(self, Py_ssize_t rows, list locals_, list stages, list arrays, bint turned, dict numbers):
         """Return the prepared call of a row kernel (:func:`mxop._core.row_kernels.prepare_row_kernel`)."""
         from mxop._core.row_kernels import prepare_row_kernel

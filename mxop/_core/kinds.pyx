@@ -238,6 +238,7 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     targets = output_list(op, out, len(out_shapes))
     results = results_for(op, inputs, targets, out_shapes, out_types)
     prepare_kernel(op, attrs, list(inputs), results, requests_of(targets, req)).execute()
+    wait_if_asked()
     mark_moved(op, inputs, results, out)
     if is_noted():
         record_general(op, attrs, inputs, results)

@@ -121,7 +121,9 @@ cdef list relaunched(dict launches, PyObject** inputs, int n, bint numpy, list v
         return None
     launch = <Launch>found
     if launch.device.here():
-        return launch.run(inputs, n, values)
+        results = launch.run(inputs, n, values)
+        launch.device.settle()
+        return results
     with launch.device.current():
         return launch.run(inputs, n, values)
 
@@ -148,6 +150,13 @@ cdef class Launching(Device):
             self.number_of_current, self.stream_of = cupy.cuda.runtime.getDevice, cupy.cuda.get_current_stream
             self.new = cupy.ndarray
         return last is not None and self.number_of_current() == self.number and self.stream_of(self.number) is last
+
+    cdef int settle(self) except -1:
+        """Let later calls come after what was launched here, though another thread's stream was followed meanwhile."""
+        if not self.here():
+            with self.current():
+                pass
+        return 0
 
     cdef object make(self, int ndim, const Py_ssize_t* shape, int dtype):
         if dtype == BFLOAT16:  # of which not every CuPy has arrays
@@ -205,6 +214,7 @@ cdef class LaunchCall(Call):
     cdef int execute(self) except -1:
         if self.device.here():
             self.launch()
+            self.device.settle()
         else:
             with self.device.current():
                 self.launch()
@@ -281,6 +291,7 @@ cdef class Graph(Call):
         cdef Launching device = (<LaunchCall>self.calls[0]).device
         if device.here():
             self.launch()
+            device.settle()
         else:
             with device.current():
                 self.launch()

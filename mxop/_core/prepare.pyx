@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
 from mxop._core.array cimport MAX_VALUES, Array, Value, broadcast_operand, fill_operand, write_pointer
-from mxop._core.call cimport Call, Places
+from mxop._core.call cimport Call, Places, launches_of
 from mxop._core.device cimport Device, wait_if_asked
 from mxop._core.dispatch cimport invoke_with
 from mxop._core.elementwise cimport ElementwiseCall, call_for, compute_type, gpu_values, typed_values
@@ -272,14 +272,7 @@ cdef class Sequence(Call):
         return 0
 
     cdef list launches(self):
-        cdef Call call
-        cdef list found = []
-        for call in self.calls:
-            these = call.launches()
-            if these is None:
-                return None
-            found += these
-        return found
+        return launches_of(self.calls)
 
     cdef int point(self, Places places) except -1:
         places.note(self.calls)
@@ -314,6 +307,12 @@ cdef class Schedule:
         self.calls = [c for c in calls]
         self.together, self.first = by_graphs(self.calls)
         self.explain, self.describe, self.name, self.place = explain, describe, name, place
+
+    @property
+    def graphs(self):
+        """The numbers of the calls of each CUDA graph, as ranges."""
+        parts = zip(self.first, [*self.first[1:], len(self.calls)], self.together)
+        return [range(first, end) for first, end, part in parts if part is not self.calls[first]]
 
     def run(self):
         """Execute all calls."""

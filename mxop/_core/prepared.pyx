@@ -97,7 +97,7 @@ cdef Call prepare_kernel(object op, object attrs, list inputs, list outputs, lis
 
 cdef Call prepare_steps(object op, object way, object attrs, list inputs, list outputs, list reqs):
     """Return the steps of a kernel, with copies before and after where they cannot have the arrays themselves."""
-    cdef Steps steps = Steps()
+    cdef Steps steps = Steps((<Array>outputs[0]).device)
     cdef list ready = list(inputs), work = [], read = read_by(op, inputs)
     cdef Array target
     cdef int k

@@ -1,5 +1,6 @@
 from mxop._core.array cimport Array
 from mxop._core.call cimport Call, Places
+from mxop._core.device cimport Device
 from mxop._kernels.operands cimport Operand
 from mxop._kernels.interp cimport Program
 from mxop._kernels.work cimport Work
@@ -26,8 +27,8 @@ cdef class Steps(Call):
     cdef readonly bint adds     # whether the output, which then is one, is to be added to
     cdef bint checks            # whether shapes are looked at: an author of operators may be wrong
     cdef list temporaries
-    cdef dict numbers           # arrays of one element that are filled in
     cdef Places places
+    cdef Device device
     cdef Steps finished(self)
 
 cpdef Move move_of(Array source, Array result, int req)

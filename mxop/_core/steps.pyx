@@ -7,8 +7,9 @@ from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free
 
 from mxop._core.abi cimport MXOP_CPU, MXOPTensor
-from mxop._core.array cimport Array, alloc_like, fill_operand, read_pointer, write_pointer
-from mxop._core.call cimport Call, Places
+from mxop._core.array cimport Array, fill_operand, read_pointer, write_pointer
+from mxop._core.call cimport Call, Places, launches_of
+from mxop._core.device cimport Device
 from mxop._core.transfer cimport copy_program
 from mxop._kernels.operands cimport REQ_ADD, REQ_WRITE
 from mxop._kernels.team cimport most_threads
@@ -18,7 +19,6 @@ from mxop._kernels.work cimport Work
 import numpy as np
 
 from mxop.support import dtypes
-from mxop._core.array import empty
 from mxop.support.errors import MXNetError, OpValueError
 from mxop.opdef import registry
 from mxop.opdef.above import ask
@@ -147,9 +147,9 @@ def check_call(op, attrs, inputs, outputs):
 cdef class Steps(Call):
     """Calls that run one after the other; while they run they have temporary memory."""
 
-    def __init__(self):
-        self.calls, self.temporaries, self.numbers = [], [], {}
-        self.places = Places(temporary=True)
+    def __init__(self, Device device):
+        self.calls, self.temporaries, self.device = [], [], device
+        self.places = Places(temporary=True, gpu=device.number)
 
     def temporary(self, shape, int dtype):
         """Return an array that has memory while the steps run."""
@@ -162,7 +162,7 @@ cdef class Steps(Call):
         if self.checks and source.shape_tuple() != target.shape_tuple():
             raise OpValueError(f"steps.move: the source has shape {source.shape_tuple()}, the target {target.shape_tuple()}")
         if source is not target:
-            self.calls.append(move_of(source, target, req))
+            self.calls.append(self.device.move(source, target, req))
 
     def add(self, Array source, Array target):
         """Add an array to another, which may be of another type."""
@@ -183,12 +183,7 @@ cdef class Steps(Call):
     def fill(self, Array target, value):
         """Set all elements to one number."""
         number = np.asarray(value).astype(dtypes.numpy_dtype(target.dtype))
-        key = target.dtype, number.tobytes()
-        one = self.numbers.get(key)
-        if one is None:
-            one = self.numbers[key] = empty((1,), target.dtype)
-            np.asarray(one)[0] = number
-        self.move(one._view(target.shape_tuple(), (0,) * target.ndim, 0), target)
+        self.calls.append(self.device.filled(target, number))
 
     def work(self, Work work, *arrays, refuse=None):
         """Run compiled work on arrays, of which it writes the last.
@@ -237,11 +232,14 @@ cdef class Steps(Call):
         cdef Call call
         cdef Array a
         if self.temporaries:
-            self.places.run(self.calls, [alloc_like(<Array>a) for a in self.temporaries])
+            self.places.run(self.calls, [self.device.make(a.ndim, a.shape_, a.dtype) for a in self.temporaries])
         else:
             for call in self.calls:
                 call.execute()
         return 0
+
+    cdef list launches(self):
+        return None if self.temporaries else launches_of(self.calls)
 
     cdef int point(self, Places places) except -1:
         places.note(self.calls)

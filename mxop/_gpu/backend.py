@@ -12,13 +12,16 @@ import numpy as np
 
 from .._core import core, prepare, transfer
 from .._core.launched import Launching
+from ..formula import param
 from ..opdef import Formula
 from ..opdef.kernel import Way
 from ..support import dtypes
 from ..support.errors import DeviceError
 from . import device, launch, run, strips
 from .layout import WORD
-from .text import REQ_ADD
+from .text import REQ_ADD, REQ_WRITE
+
+_FILL = Formula((param("number", real=False),), ("number",))
 
 
 class Gpu(Launching):
@@ -122,7 +125,7 @@ class Gpu(Launching):
         if op.run_gpu is None:
             raise DeviceError(f"operator {op.name} has no GPU function; give one with @{op.name.lstrip('_')}.gpu, or move its "
                               "inputs with as_in_context(mx.cpu())")  # fmt: skip
-        return Way(partial(run.kernel, op))
+        return next((way for way in op.ways if way.run is op.run_gpu), Way(partial(run.kernel, op)))  # of steps, or not
 
     def elementwise(self, op: Any, attrs: Any, inputs: list, outputs: list, reqs: list[int]) -> Any:
         if not inputs:
@@ -140,6 +143,9 @@ class Gpu(Launching):
 
     def move(self, source: Any, target: Any, req: int) -> Any:
         return run.prepared([launch.copied(source._memory, target._memory, req)], [target], [target], [req])
+
+    def filled(self, target: Any, number: np.ndarray) -> Any:
+        return run.prepared_formula("fill", _FILL, [number], [], [target], [REQ_WRITE])
 
     def row_kernel(self, rows: int, locals_: Sequence[Any], stages: Sequence[Any], arrays: Sequence[Any], turned: bool,
                    numbers: dict[str, float]) -> Any:  # fmt: skip

@@ -42,12 +42,10 @@ def _load(what: str) -> Any:
     if _cupy is None:
         try:
             import cupy
-        except ModuleNotFoundError as problem:
-            if problem.name != "cupy":
-                raise DeviceError(f"{what} needs CuPy, whose import failed ({problem}); reinstall it: {_INSTALL}") from None
-            raise DeviceError(f"{what} needs CuPy, which is not installed: {_INSTALL}") from None
-        except ImportError as problem:  # installed, but for another version of CUDA
-            raise DeviceError(f"{what} needs CuPy, whose import failed ({problem}); reinstall it: {_INSTALL}") from None
+        except ImportError as problem:
+            missing = isinstance(problem, ModuleNotFoundError) and problem.name == "cupy"  # or of another CUDA
+            why = "which is not installed" if missing else f"whose import failed ({problem}); reinstall it"
+            raise DeviceError(f"{what} needs CuPy, {why}: {_INSTALL}") from None
         _cupy = cupy
     return _cupy
 
@@ -97,7 +95,7 @@ def count() -> int:
 class using:
     """A scope in which a device is CuPy's current one, and which errors of CuPy and CUDA leave as errors of mxop.
 
-    Its current stream comes after that of the last call (:func:`follow`).
+    Its current stream comes after that of the last call (:func:`follow`), and later calls after what runs in the scope.
     """
 
     __slots__ = ("device", "number")
@@ -115,7 +113,11 @@ class using:
         return self.device
 
     def __exit__(self, kind: type | None, problem: Any, trace: Any) -> None:
-        self.device.__exit__(kind, problem, trace)
+        try:
+            if problem is None:
+                follow(self.number)  # another thread may have come in between, whose stream is another
+        finally:
+            self.device.__exit__(kind, problem, trace)
         if problem is not None and (found := of_gpu(problem, f"gpu({self.number})")) is not problem:
             raise found
 

@@ -10,11 +10,12 @@ from typing import Any
 
 from ..support import dtypes
 from . import compiled, device
+from .launch import code_of
 from .layout import BLOCK, SHORT_INDEX
-from .text import COMPUTE, STORAGE, Source, prologue, read
+from .text import COMPUTE, STORAGE, WORDS, Source, prologue, read
 
 #: C's type of a word, by its bytes.
-_WORDS = {16: "mx_pack<unsigned int, 4>", 8: "unsigned long long", 4: "unsigned int", 2: "unsigned short", 1: "unsigned char"}
+_WORDS = {16: "mx_pack<unsigned int, 4>", **WORDS}
 
 
 def _launch(name: str, arrays: dict[str, tuple[str, Any]], numbers: dict[str, int], lines: Sequence[str], size: int,
@@ -28,10 +29,6 @@ def _launch(name: str, arrays: dict[str, tuple[str, Any]], numbers: dict[str, in
     source = Source(", ".join(given), "", operation, f"mxop_{name}", prologue(operation, ["mx_pack"]) + index)
     kernel = compiled.elementwise(source, device.id_of(next(iter(arrays.values()))[1]))
     kernel(*[a.data.ptr for _, a in arrays.values()], *numbers.values(), size=size, block_size=BLOCK)
-
-
-def _code(array: Any) -> int:
-    return dtypes.code_of(array.dtype)
 
 
 def _converted(code: int, text: str, summed: int, result: int) -> str:
@@ -73,7 +70,7 @@ def take(source: Any, index: Any, out: Any, outer: int, n: int, inner: int, mode
         return
     nbytes = inner * source.dtype.itemsize
     width = next(w for w in _WORDS if not any(number % w for number in (nbytes, source.data.ptr, out.data.ptr)))
-    words, code = nbytes // width, _code(index)
+    words, code = nbytes // width, code_of(index)
     total = outer * index.size * words
     lines = [
         _MX_WHOLE * (code in dtypes.FLOATS),
@@ -106,7 +103,7 @@ def sums_at(source: Any, order: Any, starts: Any, out: Any, outer: int, n: int, 
     add : bool
         Add them up; otherwise the last one counts.
     """
-    code, result, total = _code(source), _code(out), outer * n * inner
+    code, result, total = code_of(source), code_of(out), outer * n * inner
     if total == 0:
         return
     summed = dtypes.summed_in(result)
@@ -139,7 +136,7 @@ def running_sums(source: Any, out: Any, outer: int, n: int, inner: int) -> None:
     """
     if out.size == 0:
         return
-    code, result = _code(source), _code(out)
+    code, result = code_of(source), code_of(out)
     summed = dtypes.summed_in(result)
     ctype = COMPUTE[summed]
     value = _converted(code, "x[place]", summed, result)

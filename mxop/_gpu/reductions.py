@@ -8,13 +8,12 @@ from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
-from ..formula import Expr, input_, statements
+from ..formula import Expr, input_
 from ..formula.expr import call
 from ..opdef.combine import COMBINES
 from ..support import dtypes
-from ..support.errors import OpTypeError
 from .layout import BLOCK, SHORT_INDEX, apart, collapse, place_of
-from .text import COMPUTE, LIMITS, STORAGE, identifier, prologue, read
+from .text import COMPUTE, LIMITS, STORAGE, KernelText, prologue, read
 
 #: Elements that a thread reads before it combines the first; blocks that the device is filled with, whatever device it is, so
 #: that sums are the same on all.
@@ -117,7 +116,7 @@ def identity_of(combine: str, compute: int) -> str:
 
 
 @dataclass(frozen=True)
-class ReductionText:
+class ReductionText(KernelText):
     """A kernel that combines mapped elements along axes.
 
     Sums and products of floating-point data are accumulated in float64 and those of integers in int64, as on the CPU.
@@ -145,16 +144,6 @@ class ReductionText:
     name: str = "reduction"
 
     @property
-    def kernel_name(self) -> str:
-        """Name of the kernel, as profilers show it."""
-        return identifier(self.name)
-
-    @property
-    def ctype(self) -> str:
-        """C's name of the compute type."""
-        return COMPUTE[self.compute]
-
-    @property
     def reduce_type(self) -> str:
         """C's name of the type in which values are combined."""
         return total_type(self.combine.name, self.compute)
@@ -174,31 +163,19 @@ class ReductionText:
         low, high = (0, 2**bits - 1) if self.compute == dtypes.UINT8 else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
         return high if name == "min" else low
 
-    @property
-    def reduce_expr(self) -> str:
-        """C's text of the combination of ``a`` and ``b``."""
-        return self.combine.cuda
-
     @cached_property
     def functions(self) -> str:
         """The definitions of ``mxop_map`` and ``mxop_final``."""
         data, result = STORAGE[self.in_type][0], STORAGE[self.out_type][0]
-        map_lines, (mapped,) = self._body(self.map_root, {input_(0): "a0"})
+        map_lines, (mapped,) = self._statements([self.map_root], {input_(0): "a0"})
         lines = [f"const {self.ctype} a0 = {read(self.in_type, 'x', self.ctype)};", *map_lines, f"return {mapped};"]
         text = f"__device__ inline {self.ctype} mxop_map(const {data} &x)\n{{\n    " + "\n    ".join(lines) + "\n}\n"
         last = input_(0) if self.final_root is None else self.final_root
-        final_lines, (value,) = self._body(last, {input_(0): "a0", input_(1): "count"})
+        final_lines, (value,) = self._statements([last], {input_(0): "a0", input_(1): "count"})
         value = STORAGE[self.out_type][2].format(value)
         lines = [f"const {self.ctype} a0 = ({self.ctype})total;", *final_lines, "(void)count;", f"return {value};"]
         head = f"__device__ inline {result} mxop_final({self.reduce_type} total, {self.ctype} count)\n"
         return text + head + "{\n    " + "\n    ".join(lines) + "\n}\n"
-
-    def _body(self, root: Expr, names: dict[Expr, str]) -> tuple[list[str], list[str]]:
-        try:
-            return statements([root], names, self.ctype, "cuda")
-        except ValueError as problem:
-            type_ = dtypes.NAMES[self.compute]
-            raise OpTypeError(f"operator {self.name}: {problem}, so it is not defined for {type_} data") from None
 
     def kernel(self, layout: RowLayout) -> str:
         """Return a source of three kernels, for data that lie so: ``whole`` makes results; or ``parts`` makes what parts of the
@@ -212,7 +189,7 @@ class ReductionText:
         apart = RowLayout(1, 1, True, layout.wide)
         mapped, final = "mxop_map(data[at])", "mxop_final(total, count)"
         return (
-            prologue(self.functions + self.reduce_expr + self.identity, (data, result))
+            prologue(self.functions + self.combine.cuda + self.identity, (data, result))
             + f"typedef {index} mx_index;\ntypedef {self.reduce_type} mx_total;\n"
             + self.functions
             + self._pass("whole", layout, data, mapped, result, "made[result]", final)
@@ -255,13 +232,13 @@ extern "C" __global__ void __launch_bounds__({BLOCK}) {self.kernel_name}_{name}(
             #pragma unroll
             for (int k = 0; k < {AT_ONCE}; k++) {{
                 const mx_total b = (mx_total){value.replace("data[at]", "several[k]")};
-                a = {self.reduce_expr};
+                a = {self.combine.cuda};
             }}
         }}
         for (mx_index r = at_once; r < end; r += lanes) {{
             {row[0]}
             const mx_total b = (mx_total){value.replace("data[at]", f"from[{row[1]}]")};
-            a = {self.reduce_expr};
+            a = {self.combine.cuda};
         }}
     }}
     room[threadIdx.x] = a;
@@ -269,7 +246,7 @@ extern "C" __global__ void __launch_bounds__({BLOCK}) {self.kernel_name}_{name}(
     for (int s = lanes / 2; s > 0; s /= 2) {{
         if (lane < s) {{
             const mx_total b = room[threadIdx.x + {next_}];
-            a = {self.reduce_expr};
+            a = {self.combine.cuda};
             room[threadIdx.x] = a;
         }}
         __syncthreads();
@@ -295,7 +272,7 @@ extern "C" __global__ void __launch_bounds__({BLOCK}) {self.kernel_name}_{name}(
             f"        {self.reduce_type} a = ({self.reduce_type})({self.identity});\n"
             f"        for (long long k = 0; k < columns; k++) {{\n"
             f"            const {self.reduce_type} b = ({self.reduce_type}){name}_map(data[row * columns + k]);\n"
-            f"            a = {self.reduce_expr};\n        }}\n"
+            f"            a = {self.combine.cuda};\n        }}\n"
             f"        results[row] = {name}_final(a, count);\n    }}\n}}\n"
         )
 

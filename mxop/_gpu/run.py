@@ -13,10 +13,9 @@ import numpy as np
 from .._core import core, results
 from .._core.launched import LaunchCall
 from ..opdef import Formula
-from ..opdef.parts import Part
 from ..support import dtypes
 from . import device, launch
-from .text import REQ_ADD, REQ_WRITE
+from .text import REQ_WRITE
 
 
 # ---- elementwise -----------------------------------------------------------------------------------------------------
@@ -36,19 +35,13 @@ def _shape_of(call: Any, shapes: Sequence[tuple[int, ...]], outs: list) -> tuple
     return np.broadcast_shapes(*data) if op.broadcast else data[0]
 
 
-def _evaluate(name: str, formula: Formula, values: Sequence[float], inputs: Sequence[Any], outputs: list[Any],
-              reqs: Sequence[int], compute: int) -> launch.Plan | None:  # fmt: skip
-    """Run a formula, and return what was launched.
-
-    An output that overlaps an input it is not equal to gets its values afterwards.
-    """
-    work = results.work_for(inputs, outputs, list(reqs), results.Ways.SAME_PLACE | results.Ways.ADDS)
+def _ready(name: str, formula: Formula, values: Sequence[float], inputs: Sequence[Any], outputs: Sequence[Any],
+           reqs: Sequence[int], compute: int) -> tuple[launch.Ready | None, list[Any]]:  # fmt: skip
+    """Return what evaluates a formula, and the arrays that it writes: temporaries for outputs that overlap other inputs."""
+    work = results.work_for(inputs, list(outputs), list(reqs), results.Ways.SAME_PLACE | results.Ways.ADDS)
     now = [req if a is b else REQ_WRITE for a, b, req in zip(work, outputs, reqs, strict=True)]
     arrays, targets = [a._memory for a in inputs], [a._memory for a in work]
-    found = launch.formula(formula.roots, formula.params, values, arrays, targets, compute, now, name)
-    plan = launch.run(found, work[0]._device.number)
-    results.deliver(work, outputs, list(reqs))
-    return plan
+    return launch.formula(formula.roots, formula.params, values, arrays, targets, compute, now, name), work
 
 
 def elementwise(call: Any, inputs: list[Any], values: list[float], out: Any, req: int) -> tuple[list[Any], launch.Plan | None]:
@@ -68,7 +61,10 @@ def elementwise(call: Any, inputs: list[Any], values: list[float], out: Any, req
     compute = _compute_type(formula, [*types, *out_types] if formula.keys else types, values)
     outputs = results.results_for(op, inputs, given, [shape] * call.n_out, out_types)
     reqs = [REQ_WRITE if g is None else req for g in given]
-    return outputs, _evaluate(op.name, formula, values, inputs, outputs, reqs, compute)
+    found, work = _ready(op.name, formula, values, inputs, outputs, reqs, compute)
+    plan = launch.run(found, work[0]._device.number)
+    results.deliver(work, outputs, reqs)
+    return outputs, plan
 
 
 # ---- prepared calls -----------------------------------------------------------------------------------------------------
@@ -84,10 +80,7 @@ def prepared_formula(name: str, formula: Formula, values: Sequence[float], input
     """Return the prepared call of a formula on arrays of one device."""
     if compute is None:  # that of all inputs, but for keys
         compute = formula.compute_type(outputs[0].dtype_code)
-    work = results.work_for(inputs, list(outputs), list(reqs), results.Ways.SAME_PLACE | results.Ways.ADDS)
-    now = [req if a is b else REQ_WRITE for a, b, req in zip(work, outputs, reqs, strict=True)]
-    arrays, targets = [a._memory for a in inputs], [a._memory for a in work]
-    found = launch.formula(formula.roots, formula.params, values, arrays, targets, compute, now, name)
+    found, work = _ready(name, formula, values, inputs, outputs, reqs, compute)
     return prepared([found], work, outputs, reqs)
 
 
@@ -124,36 +117,12 @@ def reduction(op: Any, attrs: Any, source: Any, axes: tuple[int, ...], result: A
     return plans[0] if len(plans) == 1 and axes and source.size else None
 
 
-class Moves:
-    """What :class:`mxop.opdef.parts.Part` does its moves with: kernels of ours, at once."""
-
-    def move(self, source: Any, target: Any, req: int = REQ_WRITE) -> None:
-        """Copy an array into another, or add it."""
-        core.copy(source, target, req)
-
-    def add(self, source: Any, target: Any) -> None:
-        """Add an array to another."""
-        core.copy(source, target, REQ_ADD)
-
-    def fill(self, target: Any, value: Any) -> None:
-        """Set all elements to a number, converted as NumPy does it: negative ones wrap around in unsigned types."""
-        number = np.asarray(value).astype(dtypes.numpy_dtype(target.dtype_code))
-        with device.using(target._device.number):
-            device.fill(target._memory, number[()])
-
-
 def kernel(op: Any, inputs: Sequence[Any], outputs: Sequence[Any], **params: Any) -> Any:
     """Run a kernel's GPU function on arrays that it can read and write as they lie."""
     place = outputs[0]._device.number
     xp = device.require(place)
     with device.using(place):
-        if op.moves is not None and op.moves is op.run_gpu:
-            # a plan lends its arrays other memory than theirs, of which parts are views
-            parts = [[Part(_MOVES, core.from_gpu(a._memory, place)) for a in arrays] for arrays in (inputs, outputs)]
-            return op.moves(None, *parts, **params)
         return op.run_gpu(xp, [a._memory for a in inputs], [a._memory for a in outputs], **params)
 
-
-_MOVES = Moves()
 
 __all__ = ["elementwise", "kernel", "reduction"]

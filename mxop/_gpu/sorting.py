@@ -13,11 +13,10 @@ import numpy as np
 from ..support import dtypes
 from . import compiled, device
 from .strips import DYNAMIC, SHARED
-from .text import STORAGE, prologue
+from .text import STORAGE, WORDS, prologue
 
 #: Elements that a block sorts at least, if there are as many rows.
 _SORTED_AT_ONCE = 1024
-_BITS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long long"}
 #: Bits of infinity, which are below those of NaN.
 _INFINITY = {dtypes.FLOAT16: 0x7C00, dtypes.BFLOAT16: 0x7F80, dtypes.FLOAT32: 0x7F800000, dtypes.FLOAT64: 0x7FF << 52}
 
@@ -112,10 +111,10 @@ def fits(n: int, code: int) -> bool:
 
 def text(code: int, result: int | None, descending: bool) -> str:
     """Return the text of a kernel; its results are positions of a type, or elements (None)."""
-    bits = _BITS[dtypes.SIZES[code]]
+    bits = WORDS[dtypes.SIZES[code]]
     written = bits if result is None else STORAGE[result][0]
     value = "x[(unsigned long long)row * n + place]" if result is None else STORAGE[result][2].format("place")
-    kinds = {"mx_word": _BITS[_word_bytes(code)], "mx_bits": bits, "mx_result": written}
+    kinds = {"mx_word": WORDS[_word_bytes(code)], "mx_bits": bits, "mx_result": written}
     return "".join([prologue(value, ["mx_half"]), DYNAMIC, *(f"typedef {c} {name};\n" for name, c in kinds.items()), _ORDER,
                     _word(code, descending), _TEXT.format(result=value)])  # fmt: skip
 

@@ -45,6 +45,8 @@ COMPUTE = {
     dtypes.INT8: "signed char", dtypes.INT64: "long long",
 }  # fmt: skip
 Shape = tuple[int, ...]
+#: C's unsigned integers, by their bytes.
+WORDS = {8: "unsigned long long", 4: "unsigned int", 2: "unsigned short", 1: "unsigned char"}
 #: C's name of a compute type: NumPy's, of the scalars that a kernel is given.
 SCALAR = {"float": "float32", "double": "float64", "unsigned char": "uint8", "int": "int32", "signed char": "int8",
           "long long": "int64"}  # fmt: skip
@@ -162,8 +164,33 @@ class Source(NamedTuple):
     preamble: str
 
 
+class KernelText:
+    """What texts of kernels have in common."""
+
+    name: str
+    compute: int
+
+    @property
+    def ctype(self) -> str:
+        """C's name of the compute type."""
+        return COMPUTE[self.compute]
+
+    @property
+    def kernel_name(self) -> str:
+        """Name of the kernel, as profilers show it."""
+        return identifier(self.name)
+
+    def _statements(self, roots: Sequence[Expr], names: dict[Expr, str]) -> tuple[list[str], list[str]]:
+        """Return the lines that evaluate formulas, and their values."""
+        try:
+            return statements(list(roots), names, self.ctype, "cuda")
+        except ValueError as problem:
+            type_ = dtypes.NAMES[self.compute]
+            raise OpTypeError(f"operator {self.name}: {problem}, so it is not defined for {type_} data") from None
+
+
 @dataclass(frozen=True)
-class ElementwiseText:
+class ElementwiseText(KernelText):
     """A kernel that evaluates formulas on each element.
 
     Parameters
@@ -196,16 +223,6 @@ class ElementwiseText:
     reqs: tuple[int, ...]
     name: str = "formula"
 
-    @property
-    def ctype(self) -> str:
-        """C's name of the compute type."""
-        return COMPUTE[self.compute]
-
-    @property
-    def kernel_name(self) -> str:
-        """Name of the kernel, as profilers show it."""
-        return identifier(self.name)
-
     def _copies(self) -> bool:
         """Return whether the result is the input, bit by bit."""
         alone = len(self.roots) == 1 and self.roots[0].kind == "input" and self.reqs == (REQ_WRITE,)
@@ -223,11 +240,7 @@ class ElementwiseText:
                  for n in sorted(leaves, key=lambda n: n.label)]  # fmt: skip
         names = {n: f"a{n.label}" for n in leaves}
         names |= {n: f"s{self.params.index(n.label)}" for n in walk(self.roots) if n.kind == "param"}
-        try:
-            body, results = statements(list(self.roots), names, self.ctype, "cuda")
-        except ValueError as problem:
-            type_ = dtypes.NAMES[self.compute]
-            raise OpTypeError(f"operator {self.name}: {problem}, so it is not defined for {type_} data") from None
+        body, results = self._statements(self.roots, names)
         stores = [
             _store(t, f"y{k}", value, self.ctype, req)
             for k, (t, value, req) in enumerate(zip(self.out_types, results, self.reqs, strict=True))
@@ -320,8 +333,7 @@ class ElementwiseText:
         :func:`.layout.tiled` gives.
         """
         ctype, stored = STORAGE[self.in_types[0]][0], STORAGE[self.out_types[0]][0]
-        word = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long long"}
-        bits = word[dtypes.SIZES[self.in_types[0]]]  # shared memory has no constructors
+        bits = WORDS[dtypes.SIZES[self.in_types[0]]]  # shared memory has no constructors
         scalars = [f"s{k}" for k in range(len(self.params))]
         numbers = ["na", "nl", "xl", "ya", *(f"{n}{d}" for d in range(tiles.others) for n in ("n", "tx", "ty"))]
         given = ["uint64 at_x0", *(f"{SCALAR[self.ctype]} {s}" for s in scalars), "uint64 at_y0"]

@@ -30,6 +30,8 @@ class Explanation:
     rows : list of Row
         The schedule.
     buffers : list of Buffer
+    graphs : list of range
+        The steps of each CUDA graph, as which they are launched from the second run on the same memory on.
     views : list of (str, str)
         Pairs of names: the first value is a view of the second and costs nothing.
     memory : dict of str to int
@@ -64,6 +66,8 @@ class Explanation:
         self._places = _Places(executor, self._plan)
         self.context = of_array(executor._device.number, max(executor._device.number, 0))
         self.rows = list(self._make_rows())
+        first = [0, len(self._schedules[0])]
+        self.graphs = [range(g.start + k, g.stop + k) for s, k in zip(self._schedules, first, strict=False) for g in s.graphs]
         self.views = [(value_name(e), value_name(of)) for e, of in self._plan.alias.items()]
         self.buffers = _buffers(self._plan, self.rows)
         self.memory = {"planned": self._plan.nbytes, "unshared": self._plan.unshared} | {
@@ -180,7 +184,7 @@ class Explanation:
         """Return everything as plain data."""
         return {
             "device": str(self.context), "nbytes": self.nbytes, "seconds": self.seconds, "memory": self.memory,
-            "measured": self.measured, "runs": self.runs, "lasting": self.lasting,
+            "measured": self.measured, "runs": self.runs, "lasting": self.lasting, "graphs": [list(g) for g in self.graphs],
             "schedule": [row.as_dict() for row in self.rows], "views": [list(v) for v in self.views],
             "buffers": [vars(b) | {"tenants": [vars(t) for t in b.tenants]} for b in self.buffers],
         }  # fmt: skip
@@ -222,7 +226,7 @@ class Explanation:
             f"{len(self.rows)} calls on {self.context}, {len(self.groups)} of them fused groups; they move "
             f"{bytes_text(self.nbytes)}, which takes at least {time_text(self.seconds)}\n"
             f"{self._summary_of_times()}"
-            f"{self._summary_of_waits()}"
+            f"{self._summary_of_launches()}"
             f"Buffers: {bytes_text(planned)} ({bytes_text(unshared)} unshared)"
         )
 
@@ -234,9 +238,13 @@ class Explanation:
             text += f"These ran, too; states that they keep outside of arrays are not restored: {', '.join(self.lasting)}\n"
         return text
 
-    def _summary_of_waits(self) -> str:
+    def _summary_of_launches(self) -> str:
+        if not self.context.is_gpu:
+            return ""
+        graphs = ", ".join(f"{g.start}-{g.stop - 1}" for g in self.graphs) or "none"
         waiting = [f"step {row.step} ({row.operator}: {row.waits})" for row in self.rows if row.waits]
-        return f"These wait for the GPU, and what follows is launched after that: {', '.join(waiting)}\n" if waiting else ""
+        waits = f"These wait for the GPU, and what follows is launched after that: {', '.join(waiting)}\n" if waiting else ""
+        return f"CUDA graphs of steps, from the second run on: {graphs}\n{waits}"
 
     def _repr_html_(self) -> str:
         titles = [name for name, _ in self._columns()]

@@ -26,6 +26,7 @@ from .outside import Outside
 from .patterns import REFUSED, Pattern, planned
 from .specs import Specs, inside
 from .states import has_mode
+from .symbols import symbol
 
 Dense = core.Dense
 NDArray = core.NDArray
@@ -124,10 +125,24 @@ class CompiledFunction:
         found._reads = Outside(found._function)
         return found
 
-    def __call__(self, *arrays: Any) -> Any:
+    def _check(self, arrays: tuple) -> None:
         for i, a in enumerate(arrays):
             if not isinstance(a, Dense):
                 raise OpTypeError(f"{self._name}: argument {i} must be an NDArray, got {shown(a)}")
+
+    def explain(self, first: Any, *others: Any) -> Any:
+        """Return what an executor of the function's graph says of a run on these arrays, without gradients.
+
+        A function that runs as it is written raises the reason.  See :meth:`mxop.graph.executor.Executor.explain`.
+        """
+        arrays, mode = (first, *others), tape.training()
+        self._check(arrays)
+        made = self.pattern(tuple([(a.shape, a.dtype_code) for a in arrays]), (), mode, first._device.number)
+        net, given = symbol(made.source.outputs), {v.name: a for v, a in zip(made.variables, arrays, strict=True)}
+        return net.bind(first.context, {name: given[name] for name in net.list_arguments()}, grad_req="null").explain(mode)
+
+    def __call__(self, *arrays: Any) -> Any:
+        self._check(arrays)
         owner = self._owner
         try:
             read = self._reads.now()

@@ -101,7 +101,7 @@ class Kernel(Operator[P]):
     run_gpu : callable or None
         The GPU function.
     moves : callable or None
-        The function of a kernel that only moves elements.
+        The function of a kernel that only moves elements, prepared on both devices.
     make_view : callable or None
         ``make_view(shape, strides, *other_shapes, **params) -> (shape, strides, offset)`` of a view operator, with strides
         and offset in elements.
@@ -237,7 +237,7 @@ class Kernel(Operator[P]):
         """Decorate ``run(xp, inputs, outputs, **params)``, which assigns or adds parts of inputs to parts of outputs.
 
         It uses NumPy's basic indices, ``shape``, ``ndim``, ``dtype``, ``transpose``, ``reshape`` and ``+=``, and serves both
-        devices.  On the CPU its steps are recorded once, with `xp` None.
+        devices.  Its steps are recorded once, with `xp` None.
         """
 
         check_rule(self, "function that moves elements", run, ("xp", "inputs", "outputs"))
@@ -246,8 +246,7 @@ class Kernel(Operator[P]):
             run(None, [Part(steps, a) for a in inputs], [Part(steps, a) for a in outputs], **params)
 
         self.cpu(prepared=True)(steps_of)
-        self.gpu(run)
-        self.moves = run
+        self.run_gpu, self.moves, self.waits = steps_of, steps_of, ""
         return run
 
     def way(self, inputs: list, outputs: list, attrs: Attrs) -> Way | None:

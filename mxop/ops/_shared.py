@@ -123,6 +123,16 @@ def on_both(op, waits=""):
     return op.both(waits=waits)
 
 
+def in_steps(op):
+    """Decorate ``run(steps, inputs, outputs, **params)`` for both devices, whose steps are moves and calls of operators."""
+
+    def decorate(run):
+        op.cpu(prepared=True)(run)
+        op.run_gpu = run
+
+    return decorate
+
+
 def on_host(op, real=True):
     """Decorate ``run(np, inputs, outputs, **params)`` on NumPy's arrays, which are copies where those of the call are on a GPU.
 

@@ -2,6 +2,7 @@
 
 from ..opdef import DType, F, Scalar, elementwise, infer, kernel
 from ..support import dtypes
+from ._shared import in_steps
 
 
 # ---- copies, some with a gradient of their own -----------------------------------------------------------------------
@@ -146,16 +147,10 @@ def _(ins, outs, *, num_outputs, cast_narrow):
     return ins, [common if t in _AMP_TYPES else t for t in ins]
 
 
-@amp_multicast.cpu(prepared=True)
+@in_steps(amp_multicast)
 def _(steps, inputs, outputs, **params):
     for source, target in zip(inputs, outputs, strict=True):
         steps.move(source, target)
-
-
-@amp_multicast.gpu
-def _(xp, inputs, outputs, **params):
-    for source, target in zip(inputs, outputs, strict=True):
-        target[...] = source
 
 
 @amp_multicast.gradient

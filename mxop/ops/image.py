@@ -7,9 +7,10 @@ import math
 from functools import lru_cache, partial
 
 from ..opdef import Floats, Shape, composite, infer, kernel
+from ..opdef.parts import Part
 from ..support import dtypes
 from ..support.errors import OpTypeError, OpValueError
-from ._shared import adjoint, both_ways, compiled, device_of, equal_shapes, on_host, typed_by_first
+from ._shared import adjoint, both_ways, compiled, device_of, element, equal_shapes, in_steps, on_host, typed_by_first
 
 
 # ---- for this file and for image_random.py ---------------------------------------------------------------------------------
@@ -411,19 +412,44 @@ both_ways(border_grad, partial(_with_border, sign=-1), lambda out, head, **param
 typed_by_first(border_grad)
 
 
-@on_host(border, real=False)
-def _(np, inputs, outputs, *, top, bot, left, right, type, value, values):
-    (image,), (out,) = inputs, outputs
+def _runs(size, low, high, mode):
+    """Yield the parts of an axis' margins, and the elements that each repeats: they lie in steps of one, or are one."""
+    import numpy as np
+
+    places = np.pad(np.arange(size), (low, high), mode=mode).tolist()
+    for begin, end in ((0, low), (low + size, len(places))):
+        while begin < end:
+            step, stop = (places[begin + 1] - places[begin] if begin + 1 < end else 0), begin + 1
+            step = step if abs(step) == 1 else 0
+            while stop < end and places[stop] - places[stop - 1] == step:
+                stop += 1
+            first, last = places[begin] + low, places[stop - 1] + low
+            yield slice(begin, stop), slice(first, last + (step or 1) if last + (step or 1) >= 0 else None, step or 1)
+            begin = stop
+
+
+@in_steps(border)
+def _(steps, inputs, outputs, *, top, bot, left, right, type, value, values):
+    image, out = (Part(steps, a) for a in (*inputs, *outputs))
+    height, width, channels = image.shape[-3:]
+    if not _kind(type):
+        for c, number in enumerate(([*values, *[0.0] * channels] if values else [value] * channels)[:channels]):
+            out[..., c] = element(_rounded(number, out.dtype), out.dtype, "copyMakeBorder")
+    out[..., top : top + height, left : left + width, :] = image
     if _kind(type):
-        sides = ((0, 0),) * (image.ndim - 3) + ((top, bot), (left, right), (0, 0))
-        out[...] = np.pad(image, sides, mode=_BORDERS[_kind(type)])
-        return
-    channels = image.shape[-1]
-    numbers = np.array(([*values, *[0.0] * channels] if values else [value] * channels)[:channels])
-    if out.dtype.kind in "iu":
-        numbers = np.clip(np.rint(numbers), np.iinfo(out.dtype).min, np.iinfo(out.dtype).max)
-    out[...] = numbers
-    out[..., top : top + image.shape[-3], left : left + image.shape[-2], :] = image
+        for margin, source in _runs(width, left, right, _BORDERS[_kind(type)]):
+            out[..., top : top + height, margin, :] = out[..., top : top + height, source, :]
+        for margin, source in _runs(height, top, bot, _BORDERS[_kind(type)]):
+            out[..., margin, :, :] = out[..., source, :, :]
+
+
+def _rounded(number, dtype):
+    """Return the number that an image of a type has for one: the nearest integer, of those that there are."""
+    import numpy as np
+
+    if dtype.kind not in "iu":
+        return number
+    return int(np.clip(np.rint(number), np.iinfo(dtype).min, np.iinfo(dtype).max))
 
 
 @on_host(border_grad, real=False)

@@ -5,7 +5,7 @@ from numbers import Number
 from ..opdef import F, Scalar, Shape, composite, elementwise, infer, kernel
 from ..support.errors import OpValueError
 from ..support.shape_mode import numpy_shape
-from ._shared import Count, both_ways, divided, product_of, reviewed, size_of, times
+from ._shared import Count, both_ways, divided, in_steps, product_of, reviewed, size_of, times
 
 
 def _listed(result):
@@ -467,7 +467,7 @@ def _rows(condition_shape, shape):
     return condition_shape + (1,) * (len(shape) - len(condition_shape))
 
 
-@where.cpu(prepared=True)
+@in_steps(where)
 def _(steps, inputs, outputs):
     condition, x, y = inputs
     if condition.dtype_code != x.dtype_code:  # a conversion could turn 0.5 into 0
@@ -475,18 +475,6 @@ def _(steps, inputs, outputs):
         steps.call("_not_equal_scalar", {"scalar": 0}, [condition], [chosen])
         condition = steps.converted(chosen, x.dtype_code)
     steps.call("_choose", {}, [reviewed(condition, _rows(condition.shape, x.shape)), x, y], outputs)
-
-
-@where.gpu
-def _(xp, inputs, outputs):
-    from .._core import core  # one kernel, where CuPy makes three and a copy
-
-    condition, x, y = inputs
-    if condition.dtype != x.dtype:
-        condition = (condition != 0).astype(x.dtype)
-    arrays = (condition.reshape(_rows(condition.shape, x.shape)), x, y, outputs[0])
-    *given, out = (core.from_gpu(a, int(a.device.id)) for a in arrays)
-    core.invoke_req(choose, given, choose.parse({}), out, 1)
 
 
 @where.gradient

@@ -6,7 +6,7 @@ from ..opdef import Shape, composite, infer, kernel
 from ..opdef.parts import Part
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import Count, adjoint, both_ways, divided, element, on_both, shaped_like, times, typed_by_first
+from ._shared import Count, adjoint, both_ways, divided, element, in_steps, on_both, shaped_like, times, typed_by_first
 
 
 def forward_and_back(op, forward, backward):
@@ -312,7 +312,7 @@ def _fold_margins(total, shape, mode, pad_width):
             total[source] += total[(*margin[:axis], slice(k, k + 1), *margin[axis + 1 :])]
 
 
-@pad_border_grad.cpu(prepared=True)
+@in_steps(pad_border_grad)
 def _(steps, inputs, outputs, **params):
     (head,), (out,) = inputs, outputs
     memory = steps.temporary(head.shape, dtypes.summed_in(head.dtype_code))
@@ -320,14 +320,6 @@ def _(steps, inputs, outputs, **params):
     total = Part(steps, memory)
     _fold_margins(total, out.shape, **params)
     Part(steps, out)[...] = total[_inside(out.shape, params["pad_width"])]
-
-
-@pad_border_grad.gpu
-def _(xp, inputs, outputs, **params):
-    (head,), (out,) = inputs, outputs
-    total = head.astype(dtypes.numpy_dtype(dtypes.summed_in(dtypes.code_of(head.dtype))))
-    _fold_margins(total, out.shape, **params)
-    out[...] = total[_inside(out.shape, params["pad_width"])]
 
 
 @composite(name="Pad", aliases=("pad",))

@@ -15,6 +15,7 @@ from ._shared import (
     compiled,
     equal_shapes,
     float_types,
+    in_steps,
     reviewed,
     size_of,
     typed_by_first,
@@ -537,7 +538,7 @@ def _(data, like, *, axis, exclude):
 typed_by_first(reduce_like, 1)
 
 
-@reduce_like.cpu(prepared=True)
+@in_steps(reduce_like)
 def _(steps, inputs, outputs, *, axis, exclude):
     data, out = inputs[0], outputs[0]
     wide = data.dtype_code if data.dtype_code == out.dtype_code else dtypes.FLOAT64
@@ -545,24 +546,6 @@ def _(steps, inputs, outputs, *, axis, exclude):
     kept = reviewed(total, _kept("_reduce_like", data.shape, axis, exclude))
     steps.call("sum", {"axis": axis, "exclude": exclude, "keepdims": True}, [steps.converted(data, wide)], [kept])
     steps.move(total, out)
-
-
-def _sum_on_gpu(xp, data, out, axes):
-    """Sum one of CuPy's arrays into another by the kernels of ``sum``, which add up in float64, as the CPU's do."""
-    from .._core.core import from_gpu, namespace
-
-    wide, place = data.dtype if data.dtype == out.dtype else xp.float64, int(out.device.id)
-    total = xp.empty(out.shape, wide) if out.dtype != wide else out
-    kept = total.reshape([1 if i in axes else d for i, d in enumerate(data.shape)])
-    summed = from_gpu(data.astype(wide, copy=False), place), from_gpu(kept, place)
-    namespace().sum(summed[0], axis=axes, keepdims=True, out=summed[1])
-    if total is not out:
-        out[...] = total
-
-
-@reduce_like.gpu
-def _(xp, inputs, outputs, *, axis, exclude):
-    _sum_on_gpu(xp, inputs[0], outputs[0], infer.reduced_axes("_reduce_like", axis, exclude, inputs[0].ndim))
 
 
 @reduce_like.gradient
@@ -582,15 +565,10 @@ def _count(like, axis, exclude):
     return size_of(like[a] for a in infer.reduced_axes("_divide_by_count", axis, exclude, len(like)))
 
 
-@divide_by_count.cpu(prepared=True)
+@in_steps(divide_by_count)
 def _(steps, inputs, outputs, *, axis, exclude):
     count = max(_count(inputs[1].shape, axis, exclude), 1)
     steps.call("_div_scalar", {"scalar": count}, inputs[:1], outputs)
-
-
-@divide_by_count.gpu
-def _(xp, inputs, outputs, *, axis, exclude):
-    outputs[0][...] = inputs[0] / xp.float64(max(_count(inputs[1].shape, axis, exclude), 1))
 
 
 @divide_by_count.gradient
@@ -619,7 +597,7 @@ def _(data, like):
     return like
 
 
-@unbroadcast.cpu(prepared=True)
+@in_steps(unbroadcast)
 def _(steps, inputs, outputs):
     data, like = inputs
     axes = broadcast_axes_between(like.shape, data.shape)
@@ -629,16 +607,6 @@ def _(steps, inputs, outputs):
         steps.call("sum", {"axis": axes, "keepdims": True}, [data], [target])
     else:
         steps.move(data, reviewed(outputs[0], data.shape))
-
-
-@unbroadcast.gpu
-def _(xp, inputs, outputs):
-    data, like = inputs
-    axes = broadcast_axes_between(like.shape, data.shape)
-    if axes:
-        _sum_on_gpu(xp, data, outputs[0], axes)
-    else:
-        outputs[0][...] = data.reshape(like.shape)
 
 
 @unbroadcast.gradient

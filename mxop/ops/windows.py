@@ -10,7 +10,7 @@ from ..opdef import Of, Shape, composite, infer, kernel
 from ..opdef.parts import Part
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import adjoint, both_ways, divided, float_types, product_of, size_of, times, typed_by_first
+from ._shared import adjoint, both_ways, divided, float_types, in_steps, product_of, size_of, times, typed_by_first
 from .shape import inverse
 from .slicing import _slice_operator
 
@@ -246,17 +246,11 @@ def _adds_up(op):
     def add_up(data, total, *, kernel, stride, dilate, pad, **params):
         add_windows(data, total, frame(op.name, kernel, stride, dilate, pad))
 
-    @op.cpu(prepared=True)
+    @in_steps(op)
     def _(steps, inputs, outputs, **params):
         total = steps.room(outputs[0], dtypes.summed_in(outputs[0].dtype_code))
         add_up(Part(steps, inputs[0]), Part(steps, total), **params)
         steps.move(total, outputs[0])
-
-    @op.gpu
-    def _(xp, inputs, outputs, **params):
-        total = xp.empty(outputs[0].shape, dtypes.numpy_dtype(dtypes.summed_in(dtypes.code_of(outputs[0].dtype))))
-        add_up(inputs[0], total, **params)
-        outputs[0][...] = total
 
 
 for _op in (windows_grad, windows_sum):
