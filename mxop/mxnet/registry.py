@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ..support import errors
 from ..support.errors import OpTypeError, OpValueError, UnregisteredError, closest, shown, translated
 from ..support.missing import hooks
 
@@ -53,6 +54,9 @@ def get_register_func(base_class: type, nickname: str) -> Callable[..., type]:
                 stacklevel=2,
             )
         table[key] = klass
+        for kind in klass.__mro__:
+            if kind.__module__.startswith("mxop."):
+                errors.all_end_at_caller(kind)
         return klass
 
     register.__doc__ = f"Register a class of {nickname}."
@@ -78,6 +82,7 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
     """Return the function that makes an object from a name and arguments, a dict, or JSON of either."""
     table = table_of(base_class)
 
+    @errors.ends_at_caller
     def create(*args: Any, **kwargs: Any) -> Any:
         if not args and nickname not in kwargs:
             raise OpTypeError(f"create: which {nickname}? expected a name, or {nickname}=")

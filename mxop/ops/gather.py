@@ -28,9 +28,9 @@ def _refuse(op, index, at, sizes):
     """Raise for the index at a flat position."""
     k = at // max(index.size // len(sizes), 1)
     value = index.ravel()[at].item()
-    dimension = f"dimension {k}" if len(sizes) > 1 else "the dimension that it names a place in"
+    dimension = f"dimension {k}, of" if len(sizes) > 1 else "a dimension of"
     raise OpIndexError(f"operator {op.name}: index {value} at position {at} of the indices is out of range for "
-                       f"{dimension}, of size {sizes[k]}")  # fmt: skip
+                       f"{dimension} size {sizes[k]}")  # fmt: skip
 
 
 def _prepare(steps, op, out, source, index, span, mode, put):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ... import ndarray as nd
 from ...ndarray import NDArray
-from ...support.errors import DeprecatedError, OpTypeError, WarnedValueError, closest, shown
+from ...support.errors import DeprecatedError, OpTypeError, WarnedValueError, closest, ends_at_caller, shown
 from .. import registry
 
 
@@ -89,6 +89,7 @@ class Optimizer:
         return registry.get_register_func(Optimizer, "optimizer")(klass)
 
     @staticmethod
+    @ends_at_caller
     def create_optimizer(name: str, **kwargs: Any) -> Optimizer:
         """Make the optimizer of a name.
 
