@@ -254,6 +254,8 @@ SPELLINGS = [
     (lambda: nd.zeros(2, 3), TypeError, ["nd.zeros: ctx=3", "a shape is one tuple: nd.zeros((2, 3))"]),
     (lambda: nd.ones(2, 3), TypeError, ["nd.ones: ctx=3", "a shape is one tuple: nd.ones((2, 3))"]),
     (lambda: nd.take(ONES, ONES + 8, mode="raise"), IndexError, ["index 9.0 at position 0", "a dimension of size"]),
+    (lambda: nd.FullyConnected(ONES, nd.ones((3, 7)), ONES, num_hidden=3), ValueError, ["; expected (3, ", "by the data"]),
+    (lambda: nd.FullyConnected(ONES, nd.ones((2, 7)), ONES, num_hidden=3), ValueError, ["expected (3, ?) by num_hidden"]),
     (lambda: nd.Dense, AttributeError, ["did you mean 'FullyConnected'?"]),
     (lambda: nd.vstack, AttributeError, ["did you mean 'concat'?"]),
     (lambda: nd.random.rand, AttributeError, ["did you mean 'uniform'?"]),

@@ -433,13 +433,13 @@ def _(F, heads, inputs, outputs, *, sparse_grad, **params):
 
 @Embedding.infer
 def _(ins, outs, *, input_dim, output_dim, **params):
-    names = ("weight", "the weight by input_dim and output_dim")
+    names = ("weight", "expected by input_dim and output_dim")
     ins[1] = infer.same_shape("Embedding", names, [ins[1], (input_dim, output_dim)])[0]
     if ins[0] is not None:
-        names = ("output", "the output by data and output_dim")
+        names = ("output", "expected by data and output_dim")
         outs = infer.same_shape("Embedding", names, [outs[0], (*ins[0], output_dim)])[:1]
     if outs[0] is not None:
-        ins[0] = infer.same_shape("Embedding", ("data", "the data by the output"), [ins[0], outs[0][:-1]])[0]
+        ins[0] = infer.same_shape("Embedding", ("data", "expected by the output"), [ins[0], outs[0][:-1]])[0]
     return ins, outs
 
 
