@@ -256,6 +256,7 @@ SPELLINGS = [
     (lambda: nd.take(ONES, ONES + 8, mode="raise"), IndexError, ["index 9.0 at position 0", "a dimension of size"]),
     (lambda: nd.FullyConnected(ONES, nd.ones((3, 7)), ONES, num_hidden=3), ValueError, ["; expected (3, ", "by the data"]),
     (lambda: nd.FullyConnected(ONES, nd.ones((2, 7)), ONES, num_hidden=3), ValueError, ["expected (3, ?) by num_hidden"]),
+    (lambda: mx.optimizer.get_updater(mx.optimizer.SGD())(0, None, ONES), ValueError, ["gradient is None", "attach_grad()"]),
     (lambda: nd.Dense, AttributeError, ["did you mean 'FullyConnected'?"]),
     (lambda: nd.vstack, AttributeError, ["did you mean 'concat'?"]),
     (lambda: nd.random.rand, AttributeError, ["did you mean 'uniform'?"]),

@@ -137,6 +137,25 @@ def test_other_errors_keep_the_way_but_no_frames_that_are_not_on_disk():
     assert all(os.path.exists(e.filename) for e in traceback.extract_tb(caught.value.__traceback__))
 
 
+WARNINGS = {
+    "ignored parameter": lambda a: mx.nd.sqrt(a, foo=3),
+    "ignored parameter of a symbol": lambda a: mx.sym.sqrt(mx.sym.Variable("x"), foo=3),
+    "ignored parameter of a method": lambda a: a.tanh(foo=3),
+    "plain name": lambda a: mx.init.Xavier()("x_bias", a),
+    "replaced rate": lambda a: mx.optimizer.Adam(learning_rate=1.0, lr_scheduler=mx.lr_scheduler.FactorScheduler(2)),
+    "replaced rate by name": lambda a: mx.optimizer.create("adam", learning_rate=1.0,
+                                                           lr_scheduler=mx.lr_scheduler.FactorScheduler(2)),
+    "states in float16": lambda a: mx.optimizer.get_updater(mx.optimizer.Adam())(0, a.astype("float16"), a.astype("float16")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WARNINGS)
+def test_warnings_name_the_users_line(what):
+    with pytest.warns(Warning) as caught:
+        WARNINGS[what](mx.nd.array(A))
+    assert [w.filename for w in caught] == [__file__], [str(w) for w in caught]
+
+
 def test_a_missing_file_is_told_once(tmp_path):
     path = tmp_path / "program.py"
     path.write_text("import mxop as mx\nmx.nd.load('nosuch.params')\n", encoding="utf-8")

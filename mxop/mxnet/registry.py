@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -47,12 +46,8 @@ def get_register_func(base_class: type, nickname: str) -> Callable[..., type]:
         key = (klass.__name__ if name is None else name).lower()
         before = table.get(key)
         if before is not None and before is not klass:
-            warnings.warn(
-                f"{nickname} {key!r} is now {klass.__module__}.{klass.__name__}, no longer "
-                f"{before.__module__}.{before.__name__}",
-                UserWarning,
-                stacklevel=2,
-            )
+            now, then = (f"{k.__module__}.{k.__name__}" for k in (klass, before))
+            errors.warn(f"{nickname} {key!r} is now {now}, no longer {then}")
         table[key] = klass
         for kind in klass.__mro__:
             if kind.__module__.startswith("mxop."):

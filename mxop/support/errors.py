@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
+import warnings
 from collections.abc import Callable, Iterable
 from types import FunctionType, TracebackType
 from typing import Any, TypeVar
@@ -361,6 +363,14 @@ def all_end_at_caller(owner: Any, names: Iterable[str] = ()) -> None:
     for name in names or [n for n in vars(owner) if n.startswith("_") == n.startswith("__")]:
         if isinstance(vars(owner)[name], FunctionType):
             setattr(owner, name, ends_at_caller(vars(owner)[name]))
+
+
+def warn(text: str, kind: type[Warning] = UserWarning) -> None:
+    """Warn about the line, of code that is not mxop's, that called."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("mxop."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, kind, stacklevel=level)
 
 
 class translated:
