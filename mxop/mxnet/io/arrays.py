@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import ndarray as nd
 from ...ndarray import NDArray
-from ...support.errors import MXNetError, OpTypeError, OpValueError, UnsupportedError, all_end_at_caller, shown
+from ...support.errors import MXNetError, OpTypeError, OpValueError, UnsupportedError, shown
 from .base import DataBatch, DataDesc, DataIter, checked_size
 
 _LAST = ("pad", "discard", "roll_over")
@@ -192,5 +192,4 @@ class NDArrayIter(DataIter):
         return [nd.concat(*arrays, dim=self._axis) if len(arrays) > 1 else arrays[0] for arrays in zip(*parts)]
 
 
-all_end_at_caller(NDArrayIter)
 __all__ = ["NDArrayIter"]
