@@ -108,7 +108,9 @@ def test_run(tmp_path):
     done = run([*command, "--lr", "0.1"], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout == "__main__ ['--lr', '0.1'] 2.0 7\n", done.stderr
     failed = run([*command, "--fail"], cwd=ROOT, capture_output=True, text=True)
-    assert failed.returncode == 1 and f'"{script}", line 4' in failed.stderr and "MXNetError" not in failed.stdout
+    assert failed.returncode == 1 and failed.stdout.startswith("__main__")
+    assert [line.split(",")[0] for line in failed.stderr.splitlines() if line.startswith("  File")] == [f'  File "{script}"']
+    assert ", line 4, in <module>" in failed.stderr
     missing = run([*command[:-1], "there/is/none.py"], cwd=ROOT, capture_output=True, text=True)
     assert (missing.returncode, missing.stderr) == (2, "mxop run: 'there/is/none.py': no such file\n")
 

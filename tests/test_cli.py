@@ -257,12 +257,13 @@ def test_docs_cannot_be_written(tmp_path, capsys):
     assert "file" in refused(capsys, "docs", tmp_path / "file")
 
 
-@pytest.mark.parametrize("arguments", [[], ["demonstrate"], ["info"], ["docs"], ["demo", "extra"]])
+@pytest.mark.parametrize("arguments", [[], ["demonstrate"], ["info"], ["docs"], ["run"], ["demo", "extra"]])
 def test_usage(arguments, capsys):
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
     assert stopped.value.code == 2
-    assert "usage: python -m mxop" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "usage: python -m mxop" in told and "script, arguments" not in told
 
 
 def test_output_may_be_cut_short(tmp_path):

@@ -81,7 +81,7 @@ def test_an_empty_axis_has_no_place():
     (lambda: nd.gather_nd(array(X), nd.zeros((2,))), "expected (m, ...)"),
     (lambda: nd.gather_nd(array(X), nd.zeros((3, 1))), "hold 3 coordinates"),
     (lambda: nd.scatter_nd(nd.zeros((2,)), nd.zeros((2, 3)), shape=(2, 2)), "data has shape (2,), expected (3,)"),
-    (lambda: nd.Embedding(nd.zeros((2,)), nd.zeros((3, 2)), input_dim=4, output_dim=2), "expected equal shapes"),
+    (lambda: nd.Embedding(nd.zeros((2,)), nd.zeros((3, 2)), input_dim=4, output_dim=2), "(3, 2); expected (4, 2) by input_dim"),
     (lambda: nd.topk(array(X), k=4), "operator topk: k=4 is more than the 3 elements of axis 1"),
     (lambda: nd.argsort(array(X), dtype="int8"), "operator argsort: dtype=int8"),
 ])  # fmt: skip

@@ -313,7 +313,7 @@ def test_a_table_of_dimensions_completes_shapes_in_both_directions(pairs):
     assert net.infer_shape_partial(s=(3,)) == ([(3, 0), (1, 0), (3,)], [(3, 0)], [])
     for given, message in [
         ({"d": (3, 7)}, "7 elements are no pairs"),
-        ({"d": (3, 8), "w": (1, 3)}, r"weight has shape \(1, 3\) but the shape that fits has shape \(1, 4\)"),
+        ({"d": (3, 8), "w": (1, 3)}, r"weight has shape \(1, 3\); expected \(1, 4\)"),
         ({"d": (3, 4, 2)}, r"data has shape \(3, 4, 2\); expected 2 dimensions, \(rows, of pairs\)"),
     ]:
         with pytest.raises(mx.MXNetError, match=message):

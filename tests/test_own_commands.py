@@ -158,6 +158,16 @@ def test_names_are_found_without_case(capsys):
     assert "  Convolution " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("name", "meant"), [("Conv", "Convolution"), ("conv", "Convolution"), ("Emb", "Embedding")])
+def test_the_beginning_of_a_name_leads_to_it(name, meant, capsys):
+    assert f"did you mean '{meant}'?" in refused(capsys, "info", name)
+
+
+def test_a_file_without_an_operator_is_told_how_to_name_one(own, capsys):
+    told = refused(capsys, "demo", "--function", str(own), status=2)
+    assert f"{own}:NAME" in told and all(name in told for name in NAMES) and "did you mean" not in told
+
+
 def test_ops_cuts_no_words(capsys):
     assert main(["ops"]) == 0
     told = capsys.readouterr().out

@@ -42,6 +42,21 @@ def test_statements_of_pages_are_complete(page):
             )
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_blocks_of_pages_can_be_pasted(page):
+    """The plain interpreter of Python 3.12 ends a statement at an empty line, and takes nothing else for its end."""
+    for language, text in blocks(page):
+        lines = []
+        for line in [*copied(language, text).split("\n"), ""] if language in ("python", "pycon") else ():
+            lines.append(line)
+            try:
+                if codeop.compile_command("\n".join(lines), symbol="single"):
+                    lines = []
+            except SyntaxError as problem:
+                shown = "\n".join(lines)
+                pytest.fail(f"{page.name}: {problem.msg}: an empty line inside a statement, or none after one:\n{shown}")
+
+
 class Terminal:
     """The plain interpreter on a pseudo-terminal."""
 

@@ -1,6 +1,7 @@
 """Tracebacks of errors end at the user's line; MXOP_FULL_TRACEBACK=1 shows the frames of mxop."""
 
 import os
+import pickle
 import subprocess
 import sys
 import textwrap
@@ -92,6 +93,15 @@ CALLS = {
     "backward": lambda a, b: a.backward(),
     "gradient": lambda a, b: mx.autograd.grad(a, b),
     "control flow": lambda a, b: mx.nd.contrib.foreach(lambda x, s: (x, s), 1, 2),
+    "iterator": lambda a, b: mx.io.NDArrayIter(a, b, 3),
+    "iterator of a file": lambda a, b: mx.io.CSVIter(data_csv="nosuch.csv", data_shape=(3,), batch_size=2),
+    "iterator of images": lambda a, b: mx.io.ImageRecordIter(path_imgrec="nosuch.rec", data_shape=(3, 8, 8), batch_size=2),
+    "checks": lambda a, b: mx.test_utils.check_op("nosuch"),
+    "metric": lambda a, b: mx.metric.Accuracy().update([a], [b]),
+    "model": lambda a, b: mx.model.FeedForward(mx.sym.Variable("data"), num_epoch=1).fit(A, B),
+    "checkpoint": lambda a, b: mx.model.load_checkpoint("no/such/file", 1),
+    "optimizer": lambda a, b: mx.optimizer.create("adam", lr=1),
+    "initializer": lambda a, b: mx.init.create("xavir"),
     "definition": lambda a, b: elementwise(3),
     "definition with options": lambda a, b: elementwise(num_outputs=0)(lambda x: x),
 }
@@ -128,6 +138,36 @@ def test_other_errors_keep_the_way_but_no_frames_that_are_not_on_disk():
     with pytest.raises(TypeError) as caught:
         mx.nd.array(A).attach_grad("write", None, 3, 4)
     assert all(os.path.exists(e.filename) for e in traceback.extract_tb(caught.value.__traceback__))
+
+
+WARNINGS = {
+    "ignored parameter": lambda a: mx.nd.sqrt(a, foo=3),
+    "ignored parameter of a symbol": lambda a: mx.sym.sqrt(mx.sym.Variable("x"), foo=3),
+    "ignored parameter of a method": lambda a: a.tanh(foo=3),
+    "plain name": lambda a: mx.init.Xavier()("x_bias", a),
+    "replaced rate": lambda a: mx.optimizer.Adam(learning_rate=1.0, lr_scheduler=mx.lr_scheduler.FactorScheduler(2)),
+    "replaced rate by name": lambda a: mx.optimizer.create("adam", learning_rate=1.0,
+                                                           lr_scheduler=mx.lr_scheduler.FactorScheduler(2)),
+    "states in float16": lambda a: mx.optimizer.get_updater(mx.optimizer.Adam())(0, a.astype("float16"), a.astype("float16")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WARNINGS)
+def test_warnings_name_the_users_line(what):
+    with pytest.warns(Warning) as caught:
+        WARNINGS[what](mx.nd.array(A))
+    assert [w.filename for w in caught] == [__file__], [str(w) for w in caught]
+
+
+def test_a_missing_file_is_told_once(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text("import mxop as mx\nmx.nd.load('nosuch.params')\n", encoding="utf-8")
+    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, timeout=120)
+    assert len(done.stderr.splitlines()) <= 5, done.stderr
+    assert "\nmxop.errors.MissingFileError: nd.load: 'nosuch.params': No such file or directory" in done.stderr
+    with pytest.raises(FileNotFoundError) as caught:
+        mx.nd.load("nosuch.params")
+    assert type(caught.value) is mx.errors.MissingFileError is type(pickle.loads(pickle.dumps(caught.value)))
 
 
 PROGRAM = """

@@ -23,12 +23,13 @@ import numpy as np
 from .. import records
 from ..context import Context
 from ..opdef import Composite, Operator, registry
-from ..support.errors import OpLookupError
+from ..support.errors import OpLookupError, ends_at_caller
 from . import cases, draws, edges, gradients, inference, points, running, values
 
 __all__ = ["check_op", "example", "find_record"]
 
 
+@ends_at_caller
 def check_op(
     name: str, *, orders: int = 3, dtypes: Sequence[Any] | None = None, seed: int = 0, device: Any = "cpu"
 ) -> dict[str, Any]:

@@ -80,7 +80,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     run = commands.add_parser("run", help="run a program written for MXNet: `import mxnet` imports mxop")
     run.add_argument("script")
-    run.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the program")
+    run.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the program").required = False
 
     stubs = commands.add_parser("stubs", help="write the .pyi files of the package")
     stubs.add_argument("folder", nargs="?", help="the folder of the package (by default the installed mxop)")

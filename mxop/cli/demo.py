@@ -170,8 +170,12 @@ def show_imperative(f: Shown) -> None:
         function = reduce(lambda space, part: getattr(space, part, None), name.split("."), mx.nd)
         if function is not None:
             result = function(mx.nd.array(x), **f.params).asnumpy()
-            print(f"mx.nd.{name}([[1, 2], [3, 4]]{given}) = {result.round(6).tolist()}")
+            print(f"mx.nd.{name}([[1, 2], [3, 4]]{given}) = {_decimals(result)}")
             _expect(f"mx.nd.{name}", np.allclose(result, expected, rtol=1e-4, atol=1e-4, equal_nan=True))
+
+
+def _decimals(values: np.ndarray) -> list:
+    return values.astype(float).round(6).tolist()
 
 
 def show_symbols(f: Shown) -> None:
@@ -203,7 +207,7 @@ def show_symbols(f: Shown) -> None:
         result = executor.forward(is_train=True, x=mx.nd.array(x))[0].asnumpy()
         executor.backward(mx.nd.ones((2, 2)))
         slope = executor.grad_dict["x"].asnumpy()
-        print(f"bound executor:       f([[1, 2], [3, 4]]) = {result.round(6).tolist()}, gradient {slope.round(6).tolist()}")
+        print(f"bound executor:       f([[1, 2], [3, 4]]) = {_decimals(result)}, gradient {_decimals(slope)}")
         for got, wanted in zip((result, slope), InNumPy(f.derivatives[:2])(x), strict=False):
             _expect("the executor", np.allclose(got, wanted, rtol=1e-4, atol=1e-4, equal_nan=True))
 

@@ -58,24 +58,25 @@ def operator_named(name: str) -> Operator:
         When no operator has the name; names the closest.
     """
     source, colon, attribute = name.rpartition(":")
+    if not colon and name.endswith(".py"):
+        raise BadInput(f"{name}: which operator? write {name}:NAME; its operators: {_listed(module_of(name))}")
     if not colon:
         if registry.find(name) is None:
             registry.load_entry_points()
         same = [n for n in registry.names() if n.casefold() == name.casefold()]
         return registry.get(name if registry.find(name) is not None or not same else same[0])
     module = module_of(source)
-    found = getattr(module, attribute, None)
-    operators = [n for n, value in vars(module).items() if isinstance(value, Operator)]
+    found, known = getattr(module, attribute, None), _listed(module)
     if found is None:
-        raise BadInput(f"{source} has no {attribute!r}{closest(attribute, operators)}; its operators: {_listed(operators)}")
+        raise BadInput(f"{source} has no {attribute!r}{closest(attribute, known.split(', '))}; its operators: {known}")
     if not isinstance(found, Operator):
         raise BadInput(f"{name} is a {type(found).__name__} and no operator: decorate a function with @mxop.op.elementwise, or "
-                       f"name one of its operators: {_listed(operators)}")  # fmt: skip
+                       f"name one of its operators: {known}")  # fmt: skip
     return found
 
 
-def _listed(names: list[str]) -> str:
-    return ", ".join(names) or "none"
+def _listed(module: ModuleType) -> str:
+    return ", ".join(n for n, value in vars(module).items() if isinstance(value, Operator)) or "none"
 
 
 def info(name: str) -> None:

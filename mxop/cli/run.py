@@ -20,5 +20,12 @@ def run(options: argparse.Namespace) -> int:
     sys.argv[:] = [options.script, *options.arguments]
     if not sys.flags.safe_path:  # where Python puts the current folder first, for a module
         sys.path[0] = os.path.dirname(os.path.abspath(options.script))
-    runpy.run_path(options.script, {"__builtins__": builtins}, "__main__")  # the module, as in a script
+    try:
+        runpy.run_path(options.script, {"__builtins__": builtins}, "__main__")  # the module, as in a script
+    except Exception as problem:
+        trace = problem.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename != options.script:  # frames of this command
+            trace = trace.tb_next
+        sys.excepthook(type(problem), problem.with_traceback(trace), trace)
+        return 1
     return 0

@@ -10,7 +10,7 @@ from .. import ndarray as nd
 from .. import symbol as sym
 from ..context import cpu
 from ..ndarray import NDArray
-from ..support.errors import OpValueError, shown, translated
+from ..support.errors import OpValueError, ends_at_caller, shown, translated
 from ..symbol import Symbol
 
 
@@ -67,6 +67,7 @@ def load_params(prefix: str, epoch: int) -> tuple[dict[str, NDArray], dict[str, 
     return found["arg"], found["aux"]
 
 
+@ends_at_caller
 def load_checkpoint(prefix: str, epoch: int) -> tuple[Symbol, dict[str, NDArray], dict[str, NDArray]]:
     """Read a symbol and the parameters of an epoch; see :func:`save_checkpoint`."""
     return sym.load(f"{prefix}-symbol.json"), *load_params(prefix, epoch)

@@ -9,12 +9,8 @@ from typing import Any
 
 from .. import ndarray as nd
 from ..context import cpu
-from ..support.errors import MXNetError, OpValueError, shown
+from ..support.errors import OpValueError, UnsupportedError, shown
 from ..support.missing import hooks
-
-
-class _NotForBucketsError(MXNetError, NotImplementedError):
-    """What a manager of buckets does not do."""
 
 
 # ---- slices -----------------------------------------------------------------------------------------------------------
@@ -201,7 +197,7 @@ class DataParallelExecutorManager:
     def install_monitor(self, monitor: Any) -> None:
         """Let a monitor watch all executors."""
         if self.sym_gen is not None:
-            raise _NotForBucketsError("install_monitor: executors of buckets are made later, and not watched")
+            raise UnsupportedError("install_monitor: executors of buckets are made later, and not watched")
         for executor in self.execgrp.train_execs:
             monitor.install(executor)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..context import Context, current_context
 from ..ndarray import NDArray
-from ..support.errors import OpTypeError, OpValueError, shown
+from ..support.errors import OpTypeError, OpValueError, all_end_at_caller, shown
 from ..symbol import Symbol
 from . import metric as metrics
 from . import optimizer
@@ -351,3 +351,6 @@ def _described(batch: Any, batches: Any) -> list[Any]:
     """Return names and shapes of a batch, which has its own where it is one of several buckets."""
     there = batch if getattr(batch, "provide_data", None) else batches
     return [*there.provide_data, *(there.provide_label or ())]
+
+
+all_end_at_caller(FeedForward)

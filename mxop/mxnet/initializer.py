@@ -9,7 +9,6 @@ import json
 import logging
 import math
 import re
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from .. import random
 from ..ndarray import NDArray, load
-from ..support.errors import AssertedError, OpTypeError, OpValueError, UnregisteredError, shown
+from ..support.errors import AssertedError, OpTypeError, OpValueError, UnregisteredError, shown, warn
 from ..support.missing import hooks
 from . import registry
 
@@ -93,11 +92,7 @@ class Initializer:
         if not isinstance(desc, str):
             raise OpTypeError(f"{type(self).__name__}: the name {shown(desc)} is not a string")
         if not isinstance(desc, InitDesc):
-            warnings.warn(
-                "an initializer is called with a plain name; use mx.init.InitDesc(name)",
-                DeprecationWarning,
-                stacklevel=2,
-            )
+            warn("an initializer is called with a plain name; use mx.init.InitDesc(name)", DeprecationWarning)
             kind = _kind_of_plain(desc)
         else:
             if desc.global_init is None:

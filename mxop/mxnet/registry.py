@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable
 from typing import Any
 
+from ..support import errors
 from ..support.errors import OpTypeError, OpValueError, UnregisteredError, closest, shown, translated
 from ..support.missing import hooks
 
@@ -46,13 +46,12 @@ def get_register_func(base_class: type, nickname: str) -> Callable[..., type]:
         key = (klass.__name__ if name is None else name).lower()
         before = table.get(key)
         if before is not None and before is not klass:
-            warnings.warn(
-                f"{nickname} {key!r} is now {klass.__module__}.{klass.__name__}, no longer "
-                f"{before.__module__}.{before.__name__}",
-                UserWarning,
-                stacklevel=2,
-            )
+            now, then = (f"{k.__module__}.{k.__name__}" for k in (klass, before))
+            errors.warn(f"{nickname} {key!r} is now {now}, no longer {then}")
         table[key] = klass
+        for kind in klass.__mro__:
+            if kind.__module__.startswith("mxop."):
+                errors.all_end_at_caller(kind)
         return klass
 
     register.__doc__ = f"Register a class of {nickname}."
@@ -78,6 +77,7 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
     """Return the function that makes an object from a name and arguments, a dict, or JSON of either."""
     table = table_of(base_class)
 
+    @errors.ends_at_caller
     def create(*args: Any, **kwargs: Any) -> Any:
         if not args and nickname not in kwargs:
             raise OpTypeError(f"create: which {nickname}? expected a name, or {nickname}=")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import context
-from ..support.errors import MXNetError, NotYetError, OpTypeError, shown
+from ..support.errors import NotYetError, OpTypeError, UnsupportedError, shown
 from ..support.missing import NOT_YET, hooks
 from ..support.shape_mode import numpy_shape, set_numpy_shape
 
@@ -131,10 +131,6 @@ _CASTINGS = ("no", "equiv", "safe", "same_kind", "unsafe")
 _UFUNC_TYPES = ("int8", "uint8", "int32", "int64", "float16", "float32", "float64")
 
 
-class _NotImplementedOptionError(MXNetError, NotImplementedError):
-    """An argument that NumPy's functions have and these do not."""
-
-
 def np_ufunc_legal_option(key: str, value: Any) -> bool:
     """Return whether NumPy's elementwise functions take a keyword with a value.
 
@@ -157,7 +153,7 @@ def _check_options(func: Callable, options: dict[str, Any]) -> None:
         if value != _OF_UFUNCS[key]:
             given = f"{func.__name__}: {key}={shown(value)}"
             if np_ufunc_legal_option(key, value):
-                raise _NotImplementedOptionError(f"{given} is not implemented; only {_OF_UFUNCS[key]!r} is")
+                raise UnsupportedError(f"{given} is not implemented; only {_OF_UFUNCS[key]!r} is")
             raise OpTypeError(f"{given} is not what NumPy's functions take")
 
 

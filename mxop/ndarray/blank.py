@@ -19,7 +19,8 @@ def device(ctx: Context | None, function: str) -> Context:
     if ctx is None:
         return current_context()
     if not isinstance(ctx, Context):
-        raise OpTypeError(f"{function}: ctx={ctx!r} is not a context; expected something like mx.cpu() or mx.gpu(0)")
+        tuples = f"; a shape is one tuple: {function}((2, 3))" if isinstance(ctx, int) else ""
+        raise OpTypeError(f"{function}: ctx={ctx!r} is not a context; expected something like mx.cpu() or mx.gpu(0){tuples}")
     return ctx
 
 

@@ -69,7 +69,7 @@ def completed(op: str, table: Mapping[str, Sequence[Dim]], shapes: Mapping[str, 
             if shape is not None and len(shape) != len(dims):
                 raise OpValueError(f"operator {op}: {name} has shape {infer.show(shape)}; expected {len(dims)} dimensions, "
                                    f"{_shown(dims)}")  # fmt: skip
-            names = name, "the shape that fits"
+            names = name, "expected"
             done[name] = infer.same_shape(op, names, [shape, tuple(map(size, dims))])[0]
             for dim, n in zip(dims, done[name] or (), strict=True):
                 of, known = (dim.name, dim.back(n)) if isinstance(dim, Of) and n is not None else (dim, n)

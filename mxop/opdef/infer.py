@@ -74,17 +74,20 @@ def show(shape: Shape) -> str:
 
 
 def same_shape(op_name: str, names: Sequence[str], shapes: list[Shape]) -> list[Shape]:
-    """Return equal shapes for all, completed from each other; raise if they disagree."""
+    """Return equal shapes for all, completed from each other; raise if they disagree.
+
+    The last name may begin with "expected": its shape follows from other inputs or from parameters, which the rest names.
+    """
     result: Shape = None
     for i, shape in enumerate(shapes):
         try:
             result = unify(result, shape)
         except Conflict:
             j = next(j for j in range(i) if not compatible(shapes[j], shape))
-            raise OpValueError(
-                f"operator {op_name}: {names[j]} has shape {show(shapes[j])} but {names[i]} has shape {show(shape)}; "
-                f"expected equal shapes"
-            ) from None
+            other = f" but {names[i]} has shape {show(shape)}; expected equal shapes"
+            if names[i].startswith("expected"):
+                other = f"; expected {show(shape)}{names[i][8:]}"
+            raise OpValueError(f"operator {op_name}: {names[j]} has shape {show(shapes[j])}{other}") from None
     return [result] * len(shapes)
 
 

@@ -26,13 +26,12 @@ import math
 import operator
 import types
 import typing
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..support import dtypes
-from ..support.errors import OpLookupError, OpTypeError, OpValueError, closest, shown
+from ..support.errors import OpLookupError, OpTypeError, OpValueError, closest, shown, warn
 from .above import ask
 from .places import place
 from .symbolic import SymbolicNumber
@@ -564,7 +563,7 @@ class Spec:
             if at is None:
                 known = ", ".join(self.names) or "none"
                 if self.ignores and name != IS_TRAIN and isinstance(value, (str, int, float, tuple, list, type, type(None))):
-                    warnings.warn(f"operator {self.op_name} has no parameters; {name}={shown(value)} is ignored", stacklevel=3)
+                    warn(f"operator {self.op_name} has no parameters; {name}={shown(value)} is ignored")
                     continue
                 known += "; the mode is that of autograd.record or forward(is_train=)" if name == IS_TRAIN else ""
                 raise OpLookupError(f"operator {self.op_name} has no parameter {name!r} (given {shown(value)}); its parameters "

@@ -7,14 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..support.errors import MXNetError
+from ..support.errors import UnsupportedError
 from .custom_op import CustomOp, CustomOpProp, register
 
 _numbers = count()
-
-
-class NotDefinedError(MXNetError, NotImplementedError):
-    """A method that a class of a user has to define."""
 
 
 class PythonOp:
@@ -36,7 +32,7 @@ class PythonOp:
     def get_symbol(self, *args: Any, **kwargs: Any) -> Any:
         """Return the symbol of the operator with these inputs."""
         if type(self)._run is PythonOp._run:
-            raise NotDefinedError(f"{type(self).__name__} is neither a NumpyOp nor an NDArrayOp; derive from one of these")
+            raise UnsupportedError(f"{type(self).__name__} is neither a NumpyOp nor an NDArrayOp; derive from one of these")
         from .. import symbol
 
         if self._op_type is None:

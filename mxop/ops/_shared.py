@@ -37,13 +37,13 @@ def both_ways(op, forward, backward=None):
     def _(ins, outs, **params):
         if outs[0] is None and all(infer.known(s) for s in ins):
             return ins, outs  # a call on arrays: the shape rule says it all
-        names = ["output", "the shape that its inputs give"]
+        names = ["output", "expected by its inputs"]
         outs = infer.same_shape(op.name, names, [outs[0], forward(*ins, **params)])[:1]
         if backward is not None and outs[0] is not None:
-            names = [op.arguments[0], "the shape that its output gives"]
+            names = [op.arguments[0], "expected by its output"]
             ins[0] = infer.same_shape(op.name, names, [ins[0], backward(outs[0], *ins, **params)])[0]
             again = forward(*ins, **params)
-            outs = infer.same_shape(op.name, ["output", "the shape that its inputs give"], [outs[0], again])[:1]
+            outs = infer.same_shape(op.name, ["output", "expected by its inputs"], [outs[0], again])[:1]
         return ins, outs
 
 

@@ -28,9 +28,9 @@ def _refuse(op, index, at, sizes):
     """Raise for the index at a flat position."""
     k = at // max(index.size // len(sizes), 1)
     value = index.ravel()[at].item()
-    dimension = f"dimension {k}" if len(sizes) > 1 else "the dimension that it names a place in"
+    dimension = f"dimension {k}, of" if len(sizes) > 1 else "a dimension of"
     raise OpIndexError(f"operator {op.name}: index {value} at position {at} of the indices is out of range for "
-                       f"{dimension}, of size {sizes[k]}")  # fmt: skip
+                       f"{dimension} size {sizes[k]}")  # fmt: skip
 
 
 def _prepare(steps, op, out, source, index, span, mode, put):
@@ -433,13 +433,13 @@ def _(F, heads, inputs, outputs, *, sparse_grad, **params):
 
 @Embedding.infer
 def _(ins, outs, *, input_dim, output_dim, **params):
-    names = ("weight", "the weight by input_dim and output_dim")
+    names = ("weight", "expected by input_dim and output_dim")
     ins[1] = infer.same_shape("Embedding", names, [ins[1], (input_dim, output_dim)])[0]
     if ins[0] is not None:
-        names = ("output", "the output by data and output_dim")
+        names = ("output", "expected by data and output_dim")
         outs = infer.same_shape("Embedding", names, [outs[0], (*ins[0], output_dim)])[:1]
     if outs[0] is not None:
-        ins[0] = infer.same_shape("Embedding", ("data", "the data by the output"), [ins[0], outs[0][:-1]])[0]
+        ins[0] = infer.same_shape("Embedding", ("data", "expected by the output"), [ins[0], outs[0][:-1]])[0]
     return ins, outs
 
 

@@ -15,10 +15,10 @@ def forward_and_back(op, forward, backward):
     @op.infer
     def _(ins, outs, **params):
         if outs[0] is not None:
-            names = ("data", "the shape that its output gives")
+            names = ("data", "expected by its output")
             ins[0] = infer.same_shape(op.name, names, [ins[0], backward(outs[0], **params)])[0]
         if ins[0] is not None:
-            names = ("output", "the shape that the data give")
+            names = ("output", "expected by the data")
             outs = infer.same_shape(op.name, names, [outs[0], forward(ins[0], **params)])[:1]
         return ins, outs
 
@@ -184,7 +184,7 @@ def _(ins, outs, *, k, axis1, axis2):
         found = (
             _makediag_shape(ins[0], offset=k) if len(ins[0]) == 1 else _diagonal_shape(ins[0], k=k, axis1=axis1, axis2=axis2)
         )
-        outs = infer.same_shape("diag", ("output", "the shape that the data give"), [outs[0], found])[:1]
+        outs = infer.same_shape("diag", ("output", "expected by the data"), [outs[0], found])[:1]
     return ins, outs
 
 

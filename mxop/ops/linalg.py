@@ -240,13 +240,12 @@ def _(ins, outs, *, rightside, **params):
         batch, n = square("_linalg_trsm", A)
         if B is not None:
             wanted = (*batch, None, n) if rightside else (*batch, n, None)
-            names = ("B", "the shape that A needs")
-            B = out = infer.same_shape("_linalg_trsm", names, [B, wanted])[0]
+            B = out = infer.same_shape("_linalg_trsm", ("B", "expected by A"), [B, wanted])[0]
     if B is not None:
         if len(B) < 2:
             raise OpValueError(f"operator _linalg_trsm: B has shape {infer.show(B)}; expected matrices")
         n = B[-1] if rightside else B[-2]
-        A = infer.same_shape("_linalg_trsm", ("A", "the shape that B needs"), [A, (*B[:-2], n, n)])[0]
+        A = infer.same_shape("_linalg_trsm", ("A", "expected by B"), [A, (*B[:-2], n, n)])[0]
     return [A, B], [out]
 
 

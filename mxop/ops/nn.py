@@ -185,13 +185,13 @@ def _(ins, outs, **params):
 def layer_shapes(name, ins, outs, *, num_hidden, no_bias, flatten):
     """Complete the shapes of data, weight and bias of a linear layer, and of its result."""
     data, out = ins[0], outs[0]
-    weight = infer.same_shape(name, ("weight", "the weight by num_hidden"), [ins[1], (num_hidden, None)])[0]
+    weight = infer.same_shape(name, ("weight", "expected by num_hidden"), [ins[1], (num_hidden, None)])[0]
     if data == ():
         raise OpValueError(f"operator {name}: data has no dimensions; expected at least one")
     if data is not None:
         rest = data[1:] if flatten else data[-1:]
         inputs = None if None in rest else size_of(rest)
-        weight = infer.same_shape(name, ("weight", "the weight that fits the data"), [weight, (num_hidden, inputs)])[0]
+        weight = infer.same_shape(name, ("weight", "expected by the data"), [weight, (num_hidden, inputs)])[0]
         if weight[1] is not None:  # one unknown size of the data follows
             if flatten and data[1:].count(None) == 1:
                 known = size_of(d for d in data[1:] if d is not None)
@@ -200,7 +200,7 @@ def layer_shapes(name, ins, outs, *, num_hidden, no_bias, flatten):
             elif not flatten:
                 data = (*data[:-1], weight[1])
         result = (data[0], num_hidden) if flatten else (*data[:-1], num_hidden)
-        out = infer.same_shape(name, ("output", "the output by data and num_hidden"), [out, result])[0]
+        out = infer.same_shape(name, ("output", "expected by data and num_hidden"), [out, result])[0]
     elif out is not None and not flatten:
         data = (*out[:-1], weight[1])
     if data is not None and out is not None:
@@ -209,7 +209,7 @@ def layer_shapes(name, ins, outs, *, num_hidden, no_bias, flatten):
     if not no_bias:
         column = ins[2] is not None and len(ins[2]) == 2 and ins[2][1] in (1, None)
         wanted = (num_hidden, 1) if column else (num_hidden,)
-        done += infer.same_shape(name, ("bias", "the bias by num_hidden"), [ins[2], wanted])[:1]
+        done += infer.same_shape(name, ("bias", "expected by num_hidden"), [ins[2], wanted])[:1]
     return done, [out]
 
 
@@ -449,7 +449,7 @@ def softmax_cross_entropy(F, data, label):
 def _(ins, outs):
     data, label = ins
     fitting = None if data is None else data[:1]
-    label = infer.same_shape("softmax_cross_entropy", ("label", "what fits the data"), [label, fitting])[0]
+    label = infer.same_shape("softmax_cross_entropy", ("label", "expected by the data"), [label, fitting])[0]
     total = () if numpy_shape() else (1,)
     return [data, label], infer.same_shape("softmax_cross_entropy", ("output", "a sum"), [outs[0], total])[:1]
 

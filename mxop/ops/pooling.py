@@ -145,7 +145,7 @@ def _pooled_shapes(op, ins, outs, kernel, stride, pad, count, global_pool, layou
     data = moved(image(op, ins[0], at), axes) or (None,) * (n + 2)
     found = (1,) * n if global_pool else counts(op, data[2:], at, count)
     wanted = moved((*data[:2], *found), axes, back=True)
-    out = infer.same_shape(op, ("output", "the output by data and parameters"), [outs[0], wanted])[0]
+    out = infer.same_shape(op, ("output", "expected by data and parameters"), [outs[0], wanted])[0]
     pooled, sizes = moved(out, axes), data[2:]
     if not global_pool:
         sizes = [b if d is None else d for d, b in zip(sizes, before(pooled[2:], at, count), strict=True)]
@@ -337,7 +337,7 @@ def _(ins, outs, *, output_size):
     ins = infer.same_shape(name, ("data", "batch, channels, height, width"), [ins[0], (None,) * 4])[:1]
     if 0 in ins[0][2:]:
         raise OpValueError(f"operator {name}: data of shape {infer.show(ins[0])} have images without elements")
-    out = infer.same_shape(name, ("output", "the output by data and output_size"), [outs[0], (*ins[0][:2], *grid)])[0]
+    out = infer.same_shape(name, ("output", "expected by data and output_size"), [outs[0], (*ins[0][:2], *grid)])[0]
     return [infer.same_shape(name, names, [ins[0], (*out[:2], None, None)])[0]], [out]
 
 

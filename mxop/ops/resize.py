@@ -297,6 +297,6 @@ def _(ins, outs, *, height, width, scale_height, scale_width, mode, align_corner
         wanted.append(shape[axis])
     if 0 in wanted[2:]:
         raise OpValueError(f"operator {name}: the result has sizes {tuple(wanted[2:])}; expected sizes above 0")
-    out = infer.same_shape(name, ("output", "the output by data and parameters"), [outs[0], tuple(wanted)])[0]
+    out = infer.same_shape(name, ("output", "expected by data and parameters"), [outs[0], tuple(wanted)])[0]
     found[0] = (*out[:2], *found[0][2:])
     return found, [out]

@@ -125,7 +125,7 @@ def _inferred(op, forward, backward=None):
         if ins[0] is not None:
             wanted = _checked(op.name, ins[0], axis)
             ins[1:] = [infer.same_shape(op.name, ("sequence_length", "the batch of the data"), [s, wanted])[0] for s in ins[1:]]
-            names = ("output", "the shape that the data give")
+            names = ("output", "expected by the data")
             outs = infer.same_shape(op.name, names, [outs[0], forward(ins[0], axis)])[:1]
         return ins, outs
 

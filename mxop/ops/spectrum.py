@@ -125,6 +125,6 @@ def _(ins, outs, *, out_dim, **params):
         size = (1, data[-1])
         h, s = (infer.same_shape(count_sketch.name, (name, "one element for each of the data's last axis"), [a, size])[0]
                 for name, a in (("h", h), ("s", s)))  # fmt: skip
-        names = ("output", "the shape that the data give")
+        names = ("output", "expected by the data")
         outs = infer.same_shape(count_sketch.name, names, [outs[0], (*data[:-1], out_dim)])[:1]
     return [data, h, s], outs

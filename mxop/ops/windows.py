@@ -311,7 +311,7 @@ def _(ins, outs, **where):
     at, places = frame("im2col", **where), size_of(where["kernel"])
     batch, channels, *sizes = image("im2col", ins[0], at) or (None,) * (len(at.kernel) + 2)
     wanted = (batch, times(channels, places), product_of(counts("im2col", sizes, at)))
-    out = infer.same_shape("im2col", ("output", "the output by data"), [outs[0], wanted])[0]
+    out = infer.same_shape("im2col", ("output", "expected by the data"), [outs[0], wanted])[0]
     return [(out[0], divided(out[1], places) if channels is None else channels, *sizes)], [out]
 
 
@@ -349,5 +349,5 @@ def _(ins, outs, *, output_size, **where):
         raise OpValueError(f"operator col2im: data has shape {infer.show(data)}; expected (batch, channels * {places}, "
                            f"{found}), columns for kernel={at.kernel} and output_size={output_size}")  # fmt: skip
     made = (data[0], divided(data[1], places), *output_size)
-    out = infer.same_shape("col2im", ("output", "the output by data"), [outs[0], made])[0]
+    out = infer.same_shape("col2im", ("output", "expected by the data"), [outs[0], made])[0]
     return [(out[0], times(out[1], places), found)], [out]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
+import warnings
 from collections.abc import Callable, Iterable
 from types import FunctionType, TracebackType
 from typing import Any, TypeVar
@@ -93,6 +95,10 @@ class Later:
         return str, (str(self),)
 
 
+class UnsupportedError(MXNetError, NotImplementedError):
+    """What an object cannot do, or what its class leaves to derived ones."""
+
+
 class AssertedError(OpValueError, OpTypeError, AssertionError):
     """A value that MXNet refuses with an ``assert`` statement, which programs may catch."""
 
@@ -169,6 +175,14 @@ class OutOfMemoryError(MXNetError, MemoryError):
     """Arrays of a size that the machine has no memory for."""
 
 
+class FileError(MXNetError, OSError):
+    """A file that cannot be read or written."""
+
+
+class MissingFileError(FileError, FileNotFoundError):
+    """A file or folder that is not there."""
+
+
 class BufferRefusedError(MXNetError, BufferError):
     """An array whose memory cannot be handed out as a buffer."""
 
@@ -196,18 +210,20 @@ _OTHER_WORDS = {
     "permute": ("transpose",), "unsqueeze": ("expand_dims",), "numpy": ("asnumpy",), "amax": ("max",), "amin": ("min",),
     "absolute": ("abs",), "fabs": ("abs",), "tensor": ("array",), "asarray": ("array",), "masked_fill": ("where",),
     "conv2d": ("Convolution",), "linear": ("FullyConnected",), "dense": ("FullyConnected",), "max_pool2d": ("Pooling",),
-    "gelu": ("LeakyReLU",), "inv": ("inverse",), "lr": ("learning_rate",), "size": ("shape",),
+    "gelu": ("LeakyReLU",), "inv": ("inverse",), "lr": ("learning_rate",), "size": ("shape",), "no_grad": ("pause",),
+    "vstack": ("concat",), "hstack": ("concat",), "rand": ("uniform",),
 }  # fmt: skip
 
 
 def nearest(name: str, known) -> list[str]:
-    """Return what a name that is not known may stand for: other words for it, else the known name spelled most alike."""
+    """Return what an unknown name may stand for: other words for it, the shortest name that begins so, or the most similar."""
     import difflib
 
     name = name if isinstance(name, str) else shown(name)
     names = [k for k in map(str, known) if k != name]
-    words = [word for word in _OTHER_WORDS.get(name, ()) if word in names]
-    return words or difflib.get_close_matches(name[:100], names, n=1, cutoff=0.6)
+    words = [word for word in _OTHER_WORDS.get(name.casefold(), ()) if word in names]
+    begun = [k for k in names if len(name) > 2 and k.casefold().startswith(name.casefold())]
+    return words or sorted(begun, key=len)[:1] or difflib.get_close_matches(name[:100], names, n=1, cutoff=0.6)
 
 
 def shown(value: object, width: int = 200) -> str:
@@ -347,6 +363,14 @@ def all_end_at_caller(owner: Any, names: Iterable[str] = ()) -> None:
     for name in names or [n for n in vars(owner) if n.startswith("_") == n.startswith("__")]:
         if isinstance(vars(owner)[name], FunctionType):
             setattr(owner, name, ends_at_caller(vars(owner)[name]))
+
+
+def warn(text: str, kind: type[Warning] = UserWarning) -> None:
+    """Warn about the line, of code that is not mxop's, that called."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("mxop."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, kind, stacklevel=level)
 
 
 class translated:

@@ -9,18 +9,10 @@ import sys
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING, Any
 
-from .errors import MXNetError, OpTypeError, OpValueError, OutOfMemoryError, shown
+from .errors import FileError, MissingFileError, MXNetError, OpTypeError, OpValueError, OutOfMemoryError, shown
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-class FileError(MXNetError, OSError):
-    """A file that cannot be read or written."""
-
-
-class MissingFileError(FileError, FileNotFoundError):
-    """A file or folder that is not there."""
 
 
 def path_of(fname: Any, function: str) -> str:
@@ -57,7 +49,7 @@ class reporting:
     def __exit__(self, kind: type | None, problem: BaseException | None, where: object) -> None:
         if isinstance(problem, OSError) and not isinstance(problem, MXNetError):
             error = MissingFileError if isinstance(problem, FileNotFoundError) else FileError
-            raise error(f"{self.function}: {self.path!r}: {problem.strerror or problem}") from problem
+            raise error(f"{self.function}: {self.path!r}: {problem.strerror or problem}") from None
         if isinstance(problem, MemoryError) and not isinstance(problem, MXNetError):
             raise OutOfMemoryError(f"{self.function}: {self.path!r} does not fit in memory") from problem
 

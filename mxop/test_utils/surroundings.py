@@ -11,12 +11,7 @@ import numpy as np
 from ..context import current_context
 from ..mxnet.base import data_dir
 from ..mxnet.runtime import Features
-from ..support.errors import MXNetError
-from ..support.files import MissingFileError
-
-
-class DownloadError(MXNetError, NotImplementedError):
-    """Something had to be downloaded."""
+from ..support.errors import MissingFileError, UnsupportedError
 
 
 def is_cd_run() -> bool:
@@ -52,18 +47,18 @@ def download(url: str, fname: str | None = None, dirname: str | None = None, ove
 
     Raises
     ------
-    DownloadError
+    UnsupportedError
         When it is not: mxop downloads nothing.
     """
     name = os.path.join(dirname or "", fname or url.split("/")[-1])
     if overwrite or not os.path.exists(name):
-        raise DownloadError(f"download: mxop downloads nothing; get {url} yourself, and put it at {name!r}")
+        raise UnsupportedError(f"download: mxop downloads nothing; get {url} yourself, and put it at {name!r}")
     return name
 
 
 def _refused(name: str, what: str) -> Any:
     def function(*args: Any, **kwargs: Any) -> Any:
-        raise DownloadError(f"{name}: mxop downloads nothing; get {what} yourself")
+        raise UnsupportedError(f"{name}: mxop downloads nothing; get {what} yourself")
 
     function.__name__ = name
     function.__doc__ = f"Raise: MXNet downloads {what} here, mxop downloads nothing."
@@ -101,7 +96,7 @@ def _mnist_file(name: str) -> np.ndarray:
     there = os.path.join(data_dir(), "datasets", "mnist", name)
     path = next((p for p in (name, there) if os.path.exists(p)), None)
     if path is None:
-        raise DownloadError(f"get_mnist: mxop downloads nothing; get {name} yourself, and put it here or at {there!r}")
+        raise UnsupportedError(f"get_mnist: mxop downloads nothing; get {name} yourself, and put it here or at {there!r}")
     return read_idx(path, "get_mnist")
 
 

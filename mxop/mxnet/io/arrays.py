@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import ndarray as nd
 from ...ndarray import NDArray
-from ...support.errors import MXNetError, OpTypeError, OpValueError, shown
+from ...support.errors import MXNetError, OpTypeError, OpValueError, UnsupportedError, shown
 from .base import DataBatch, DataDesc, DataIter, checked_size
 
 _LAST = ("pad", "discard", "roll_over")
@@ -39,10 +39,6 @@ def _named(data: Any, name: str, empty: bool) -> list[tuple[str, NDArray]]:
         except MXNetError as problem:
             raise OpTypeError(f"NDArrayIter: {key!r} is not an array: {problem}") from problem
     return found
-
-
-class SparseBatchError(MXNetError, NotImplementedError):
-    """Csr matrices would have to be joined to fill a batch up, which MXNet refuses."""
 
 
 class NDArrayIter(DataIter):
@@ -79,7 +75,7 @@ class NDArrayIter(DataIter):
             raise OpValueError(f"NDArrayIter: last_batch_handle={shown(last_batch_handle)} is none of {', '.join(_LAST)}")
         self.data, self.label = _named(data, data_name, False), _named(label, label_name, True)
         if last_batch_handle != "discard" and any(a.stype == "csr" for _, a in (*self.data, *self.label)):
-            raise SparseBatchError(f"NDArrayIter: last_batch_handle={last_batch_handle!r} must be 'discard' for csr matrices")
+            raise UnsupportedError(f"NDArrayIter: last_batch_handle={last_batch_handle!r} must be 'discard' for csr matrices")
         self.layout, self._axis = layout, max(layout.find("N"), 0)
         self.num_data = self._counted()
         self.idx = np.arange(self.num_data)

@@ -9,7 +9,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from ...ndarray import NDArray
-from ...support.errors import OpTypeError, OpValueError, shown
+from ...support.errors import OpTypeError, OpValueError, all_end_at_caller, shown
 
 
 class _NameAndShape(NamedTuple):
@@ -105,6 +105,10 @@ class DataIter:
 
     def __init__(self, batch_size: int = 0):
         self.batch_size = batch_size
+
+    def __init_subclass__(cls) -> None:
+        if cls.__module__.startswith("mxop."):
+            all_end_at_caller(cls)
 
     def __iter__(self) -> DataIter:
         return self

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from ...support.errors import MXNetError, OpTypeError, OpValueError, shown
+from ...support.errors import OpTypeError, OpValueError, UnsupportedError, shown
 
 #: What makes the stores of one process, by the names that MXNet has for them; :mod:`.kvstore` puts them here.
 LOCAL: dict[str, Callable[[str], KVStoreBase]] = {}
-
-
-class NotDefinedError(MXNetError, NotImplementedError):
-    """A store does not do what was asked of it."""
 
 
 class KVStoreBase:
@@ -76,8 +72,8 @@ class KVStoreBase:
         """Read the states of the optimizer from a file."""
         raise self._absent("load_optimizer_states")
 
-    def _absent(self, what: str) -> NotDefinedError:
-        return NotDefinedError(f"{type(self).__name__} defines no {what}")
+    def _absent(self, what: str) -> UnsupportedError:
+        return UnsupportedError(f"{type(self).__name__} defines no {what}")
 
 
 def create(name: str = "local") -> Any:

@@ -9,12 +9,8 @@ from typing import Any
 import numpy
 
 from ...ndarray import NDArray
-from ...support.errors import MXNetError, OpTypeError, OpValueError, shown
+from ...support.errors import OpTypeError, OpValueError, UnsupportedError, shown
 from .. import registry
-
-
-class UnsupportedError(MXNetError, NotImplementedError):
-    """What a metric cannot do."""
 
 
 def as_numpy(value: Any) -> numpy.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from ... import ndarray as nd
 from ...ndarray import NDArray
-from ...support.errors import DeprecatedError, OpTypeError, WarnedValueError, closest, shown
+from ...support.errors import DeprecatedError, OpTypeError, WarnedValueError, closest, ends_at_caller, shown, warn
 from .. import registry
 
 
@@ -69,7 +68,7 @@ class Optimizer:
         elif learning_rate is not None and hasattr(lr_scheduler, "base_lr"):
             if lr_scheduler.base_lr != learning_rate:
                 replaced = f"replaces the scheduler's base_lr={lr_scheduler.base_lr}"
-                warnings.warn(f"{type(self).__name__}: learning_rate={learning_rate} {replaced}", stacklevel=3)
+                warn(f"{type(self).__name__}: learning_rate={learning_rate} {replaced}")
             lr_scheduler.base_lr = learning_rate
         self.rescale_grad, self.lr, self.lr_scheduler, self.wd = rescale_grad, learning_rate, lr_scheduler, wd
         self.clip_gradient, self.multi_precision = clip_gradient, multi_precision
@@ -89,6 +88,7 @@ class Optimizer:
         return registry.get_register_func(Optimizer, "optimizer")(klass)
 
     @staticmethod
+    @ends_at_caller
     def create_optimizer(name: str, **kwargs: Any) -> Optimizer:
         """Make the optimizer of a name.
 
@@ -180,10 +180,7 @@ class Optimizer:
             copy = weight.astype("float32")
             return self._with_copy(copy, self.create_state(index, copy))
         if weight.dtype == np.float16:
-            warnings.warn(
-                f"{type(self).__name__} keeps its states in float16; multi_precision=True keeps them in float32",
-                stacklevel=2,
-            )
+            warn(f"{type(self).__name__} keeps its states in float16; multi_precision=True keeps them in float32")
         return self.create_state(index, weight)
 
     @staticmethod

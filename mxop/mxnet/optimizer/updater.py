@@ -38,12 +38,12 @@ class Updater:
         return self.optimizer.aggregate_num > 0
 
     def __call__(self, index: Any, grad: Any, weight: Any) -> None:
-        several = isinstance(index, (list, tuple))
-        indices, grads, weights = (index, grad, weight) if several else ([index], [grad], [weight])
+        indices, grads, weights = (index, grad, weight) if isinstance(index, (list, tuple)) else ([index], [grad], [weight])
         indices = [i.decode() if isinstance(i, bytes) else i for i in indices]
         if not len(indices) == len(grads) == len(weights):
-            given = f"{len(indices)} indices, {len(grads)} gradients and {len(weights)} weights"
-            raise OpValueError(f"Updater: {given} do not belong together")
+            raise OpValueError(f"Updater: {len(indices)} indices, {len(grads)} gradients and {len(weights)} weights")
+        if any(g is None for g in grads):
+            raise OpValueError("Updater: a gradient is None; call attach_grad() on the weight before autograd.record()")
         if not indices:
             return
         self.optimizer._set_current_context(weights[0].context.device_id)

@@ -8,15 +8,11 @@ from typing import Any
 from ... import ndarray as nd
 from ... import symbol as sym
 from ...ndarray import NDArray
-from ...support.errors import MXNetError, OpTypeError, OpValueError, shown
+from ...support.errors import MXNetError, OpTypeError, OpValueError, UnsupportedError, shown
 from ...symbol import Symbol
 
 #: Inputs or outputs: one symbol of all steps, or one for each step.
 Steps = Symbol | list[Symbol]
-
-
-class NoStepError(MXNetError, NotImplementedError):
-    """A cell that has no single steps was asked for one."""
 
 
 class RNNParams:
@@ -111,7 +107,7 @@ class BaseRNNCell:
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         """Return the output of one step, and the new states."""
-        raise NoStepError(f"{type(self).__name__} defines no step")
+        raise UnsupportedError(f"{type(self).__name__} defines no step")
 
     @property
     def params(self) -> RNNParams:
@@ -122,7 +118,7 @@ class BaseRNNCell:
     @property
     def state_info(self) -> list[dict[str, Any]]:
         """Shape (0 stands for the size of the batch) and layout of each state."""
-        raise NoStepError(f"{type(self).__name__} does not say what its states are")
+        raise UnsupportedError(f"{type(self).__name__} does not say what its states are")
 
     @property
     def state_shape(self) -> list[tuple[int, ...]]:

@@ -8,9 +8,9 @@ from typing import Any
 
 from ... import symbol as sym
 from ...ndarray import NDArray
-from ...support.errors import MXNetError, OpTypeError
+from ...support.errors import MXNetError, OpTypeError, UnsupportedError
 from ...symbol import Symbol
-from .base import BaseRNNCell, NoStepError, RNNParams, Steps, sequence
+from .base import BaseRNNCell, RNNParams, Steps, sequence
 
 
 class _Several(BaseRNNCell):
@@ -120,7 +120,7 @@ class BidirectionalCell(_Several):
         self._output_prefix = output_prefix
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
-        raise NoStepError("a BidirectionalCell has no single steps: its second cell begins at the end; unroll it")
+        raise UnsupportedError("a BidirectionalCell has no single steps: its second cell begins at the end; unroll it")
 
     def unroll(self, length: int, inputs: Any, begin_state: Sequence[Symbol] | None = None, layout: str = "NTC",
                merge_outputs: bool | None = None) -> tuple[Steps, list]:  # fmt: skip

@@ -9,9 +9,10 @@ from typing import Any
 from ... import ndarray as nd
 from ... import symbol as sym
 from ...ndarray import NDArray
+from ...support.errors import UnsupportedError
 from ...symbol import Symbol
 from ..initializer import GATES, FusedRNN
-from .base import BaseRNNCell, NoStepError, RNNParams, Steps, sequence
+from .base import BaseRNNCell, RNNParams, Steps, sequence
 from .combined import BidirectionalCell, DropoutCell, SequentialRNNCell
 from .plain import GRUCell, LSTMCell, RNNCell
 
@@ -59,7 +60,7 @@ class FusedRNNCell(BaseRNNCell):
         return [{"shape": shape, "__layout__": "LNC"} for _ in range(1 + (self._mode == "lstm"))]
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
-        raise NoStepError("a FusedRNNCell has no single steps; unroll it, or take the cell of unfuse()")
+        raise UnsupportedError("a FusedRNNCell has no single steps; unroll it, or take the cell of unfuse()")
 
     # ---- parameters ---------------------------------------------------------------------------------------------------
     def unpack_weights(self, args: Mapping[str, NDArray]) -> dict[str, NDArray]:

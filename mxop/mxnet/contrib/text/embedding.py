@@ -10,8 +10,8 @@ import numpy as np
 
 from .... import ndarray as nd
 from ....ndarray import NDArray
-from ....support.errors import AssertedError, OpLookupError, OpValueError, closest, shown
-from ....support.files import MissingFileError, path_of
+from ....support.errors import AssertedError, MissingFileError, OpLookupError, OpValueError, closest, shown
+from ....support.files import path_of
 from ....support.missing import hooks
 from ... import registry
 from ...base import data_dir
