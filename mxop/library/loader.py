@@ -14,7 +14,7 @@ from ..graph.backends import backends as known_backends
 from ..graph.backends import register_backend, unregister_backend
 from ..opdef import registry
 from ..support.distribution import VERSION
-from ..support.errors import MXNetError
+from ..support.errors import MXNetError, ends_at_caller
 from ..support.files import path_of, reporting
 from . import binary
 from .graphs import Pass
@@ -43,6 +43,7 @@ _loaded: dict[Path, Library] = {}
 _lock = RLock()
 
 
+@ends_at_caller
 def load(path: str | os.PathLike, verbose: bool = True) -> None:
     """Load a compiled library; its operators are then in ``mx.nd`` and ``mx.sym``.
 

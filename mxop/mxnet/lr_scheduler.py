@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import cos, pi
 
-from ..support.errors import OpTypeError, OpValueError, shown
+from ..support.errors import OpTypeError, OpValueError, all_end_at_caller, shown
 from ..support.missing import hooks
 
 
@@ -179,6 +179,9 @@ class CosineScheduler(_Falling):
     def _left(self, done: float) -> float:
         return (1 + cos(pi * done)) / 2
 
+
+for _class in (LRScheduler, FactorScheduler, MultiFactorScheduler, _Falling, PolyScheduler, CosineScheduler):
+    all_end_at_caller(_class)
 
 __all__ = ["CosineScheduler", "FactorScheduler", "LRScheduler", "MultiFactorScheduler", "PolyScheduler"]
 

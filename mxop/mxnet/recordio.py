@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, shown
+from ..support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, all_end_at_caller, shown
 from ..support.files import path_of, reading, reporting
 from ..support.missing import hooks
 
@@ -311,6 +311,9 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[IRHeader, np.ndarray]:
         raise OpValueError(f"recordio.unpack_img: the {len(data)} bytes of record {header.id} are no image that OpenCV knows")
     return header, image
 
+
+for _class in (MXRecordIO, MXIndexedRecordIO):
+    all_end_at_caller(_class)
 
 __all__ = ["IRHeader", "MXIndexedRecordIO", "MXRecordIO", "pack", "pack_img", "unpack", "unpack_img"]
 

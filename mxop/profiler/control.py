@@ -9,7 +9,7 @@ import warnings
 from typing import Any
 
 from .._core import profile
-from ..support.errors import MXNetError, OpValueError
+from ..support.errors import MXNetError, OpValueError, ends_at_caller
 from . import table
 from .settings import Settings, check_choice, check_process, parsed
 from .trace import Trace
@@ -135,6 +135,7 @@ class _Profiler:
 _profiler = _Profiler()
 
 
+@ends_at_caller
 def set_config(**kwargs: Any) -> None:
     """Say what the profiler records, and where to; what is not given has its default again.
 

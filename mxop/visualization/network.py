@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..support.distribution import install
-from ..support.errors import MissingPackageError, OpTypeError, OpValueError
+from ..support.errors import MissingPackageError, OpTypeError, OpValueError, ends_at_caller
 from ..symbol import Symbol
 
 #: Colours by kind of layer.
@@ -26,6 +26,7 @@ _NODE = {"shape": "box", "fixedsize": "false", "width": "1.3", "height": "0.8034
 _WEIGHTS = ("_weight", "_bias", "_beta", "_gamma", "_moving_var", "_moving_mean", "_running_var", "_running_mean")
 
 
+@ends_at_caller
 def plot_network(
     symbol: Any, title: str = "plot", save_format: str = "pdf", shape: Mapping[str, tuple[int, ...]] | None = None,
     dtype: Mapping[str, Any] | None = None, node_attrs: Mapping[str, str] | None = None, hide_weights: bool = True,

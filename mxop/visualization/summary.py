@@ -8,12 +8,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..support.errors import OpValueError, translated
+from ..support.errors import OpValueError, ends_at_caller, translated
 from .network import plain_symbol, shapes_of
 
 _HEADER = ("Layer (type)", "Output Shape", "Param #", "Previous Layer")
 
 
+@ends_at_caller
 def print_summary(
     symbol: Any, shape: Mapping[str, tuple[int, ...]] | None = None, line_length: int = 120,
     positions: Sequence[float] = (0.44, 0.64, 0.74, 1.0),

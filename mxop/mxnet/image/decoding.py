@@ -14,13 +14,14 @@ from ... import ndarray as nd
 from ...ndarray import NDArray
 from ...support import limits
 from ...support.distribution import install
-from ...support.errors import MissingPackageError, OpTypeError, OpValueError, shown
+from ...support.errors import MissingPackageError, OpTypeError, OpValueError, ends_at_caller, shown
 from ...support.files import path_of, reading, reporting
 
 #: Formats that Pillow may try: no other one runs programs of others, or reads further files.
 _FORMATS = ("BMP", "DIB", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
 
 
+@ends_at_caller
 def imdecode(buf: Any, flag: int = 1, to_rgb: Any = True, out: NDArray | None = None) -> NDArray:
     """Decode an image: ``(height, width, channels)`` of uint8.
 
@@ -56,6 +57,7 @@ def imdecode(buf: Any, flag: int = 1, to_rgb: Any = True, out: NDArray | None = 
     return _array(decoded(bytes(buf), _checked(flag, "imdecode"), "imdecode", to_rgb=bool(to_rgb)), out)
 
 
+@ends_at_caller
 def imread(filename: Any, flag: int = 1, to_rgb: Any = True, out: NDArray | None = None) -> NDArray:
     """Decode an image in a file; :func:`imdecode` says how."""
     path = path_of(filename, "imread")

@@ -10,7 +10,7 @@ from ....context import Context, cpu
 from ....graph.ir import Graph
 from ....ndarray import NDArray
 from ....opdef import registry
-from ....support.errors import OpTypeError, OpValueError, shown
+from ....support.errors import OpTypeError, OpValueError, ends_at_caller, shown
 from ....symbol import Symbol
 from ...io import DataIter
 from . import calibration, graphs
@@ -19,6 +19,7 @@ Arrays = Mapping[str, Any]
 DTYPES, MODES = ("int8", "uint8", "auto"), ("none", "naive", "entropy", "customize")
 
 
+@ends_at_caller
 def quantize_model(
     sym: Symbol, arg_params: Arrays, aux_params: Arrays, data_names: Sequence[str] = ("data",),
     label_names: Sequence[str] | None = ("softmax_label",), ctx: Context | None = None,
@@ -89,6 +90,7 @@ def quantize_model(
     return found, _levels_of(found, arg_params), dict(aux_params)
 
 
+@ends_at_caller
 def quantize_model_mkldnn(sym: Symbol, arg_params: Arrays, aux_params: Arrays, *args: Any, ctx: Context | None = None,
                           **kwargs: Any) -> tuple[Symbol, dict[str, NDArray], dict[str, NDArray]]:  # fmt: skip
     """Do what :func:`quantize_model` does, on the CPU only; MXNet's also merges operators into those of oneDNN."""
