@@ -51,7 +51,7 @@ LEVELS = {
 #: What a compiler says of a processor that has a set: its macros.
 MACROS = {"v4": {"AVX512F", "AVX512BW", "AVX512DQ", "AVX512VL", "AVX512CD"}, "v3": {"AVX2", "FMA", "BMI2"}}
 PLAIN = ("-O2", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv")
-#: Kernels are loops: what -O3 has for those, without the rest of it, which takes a quarter longer to compile and gains nothing.
+#: Kernels are loops: what -O3 has for those, without the rest of it, which takes a quarter longer to compile and gains little.
 LOOPS = [] if sys.platform == "win32" else ["-ftree-vectorize", "-fvect-cost-model=dynamic", "-fpeel-loops", "-funswitch-loops"]
 #: Partial redundancy elimination joins comparisons of a choice's operands before the choice, where GCC no longer vectorises it.
 MODEST = [] if sys.platform == "win32" else ["-fno-tree-pre"]
