@@ -56,6 +56,7 @@ cdef class Node:
     cdef object user                # autograd.Function instances
     # scratch of one backward pass
     cdef list pending
+    cdef unsigned long long alone   # bits: which of them nobody else has
     cdef unsigned long long visit
 
 cdef class Array:

@@ -23,8 +23,9 @@ cdef class ElementwiseCall:
     cdef int load_values(self, attrs, Value* values) except -1
 
 cdef class BackwardPlan:
-    cdef ElementwiseCall call       # None when all wanted gradients are zero
+    cdef ElementwiseCall call       # None when none is computed
     cdef tuple wanted, heads, inputs, outputs
+    cdef tuple passed               # (input, head): gradients that are a head gradient, as those of a sum
 
 cdef ElementwiseCall call_for(object op, object attrs, int n)
 cdef int set_value(Value* value, object number) except -1

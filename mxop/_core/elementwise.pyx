@@ -172,7 +172,8 @@ cdef class ElementwiseCall:
 cdef BackwardPlan make_backward_plan(ElementwiseCall call, tuple wanted, tuple absent):
     cdef BackwardPlan plan = BackwardPlan()
     rule = call.op.backward_formula(call.attrs, call.n_in, absent)
-    plan.wanted = tuple([i for i in wanted if rule.roots[i] is not None])
+    plan.passed = tuple([(i, rule.heads[rule.roots[i].label]) for i in wanted if is_head(rule, i)])
+    plan.wanted = tuple([i for i in wanted if rule.roots[i] is not None and not is_head(rule, i)])
     plan.heads, plan.inputs, plan.outputs = rule.heads, rule.inputs, rule.outputs
     if plan.wanted:
         backward_op = call.op._backward  # also where a rule was given since the call was recorded
@@ -180,6 +181,16 @@ cdef BackwardPlan make_backward_plan(ElementwiseCall call, tuple wanted, tuple a
         n = len(plan.heads) + len(plan.inputs) + len(plan.outputs)
         plan.call = call_for(backward_op, attrs, n)
     return plan
+
+
+cdef inline bint is_zero(BackwardPlan plan):
+    return not plan.wanted and not plan.passed
+
+
+cdef bint is_head(object rule, int i):
+    """Return whether the gradient of an input is a head gradient as it is."""
+    root = rule.roots[i]
+    return root is not None and root.kind == "input" and root.label < len(rule.heads)
 
 
 cdef long long whole(double d) noexcept nogil:
@@ -612,7 +623,7 @@ cdef int record_elementwise(ElementwiseCall call, object inputs, list outputs, c
     cdef int k
     if is_making():
         settle_results(inputs, outputs, call.op.zero_gradient or (
-            call.op._gradient is None and call.has_rule and not call.backward(tuple(range(call.n_in))).wanted))
+            call.op._gradient is None and call.has_rule and is_zero(call.backward(tuple(range(call.n_in))))))
     if not is_recording() or not any_node(inputs):
         return 0
     # where types differ, the gradient is computed in float64 between casts

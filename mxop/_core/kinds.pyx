@@ -169,6 +169,12 @@ cdef object run_view(object op, object attrs, object inputs, object out, int req
     return result
 
 
+cdef Array picked(object op, object attrs, list inputs):
+    """Return what a view operator shows of its first input, where it lies."""
+    cdef ViewPlan plan = view_plan_of(op, attrs, inputs)
+    return view_at(<Array>inputs[0], plan.ndim, plan.shape, plan.strides, plan.offset)
+
+
 cdef object run_view_again(object op, Form form, PyObject** values):
     """Run a call that is written as one before, whose plan the form keeps; None where that is no short way."""
     cdef Py_ssize_t k = 0

@@ -10,6 +10,7 @@ from mxop._core.array cimport (
 from mxop._core.chain cimport checked, gradients_at
 from mxop._core.dispatch cimport OpFunction, call_two, function_of, invoke
 from mxop._core.elementwise cimport BackwardPlan, ElementwiseCall, filled_attrs, run_elementwise
+from mxop._core.kinds cimport picked
 from mxop._core.plans cimport Recorded
 from mxop._core.profile cimport API, IMPERATIVE, abandon, begin, clock, note_api, note_call, watched
 from mxop._core.record cimport is_recording, is_training, set_recording, set_training
@@ -292,19 +293,24 @@ cdef object plus(object x, object y):
     return call_two(_add, a, b, None)
 
 
-cdef int push(Node node, int output, object grad) except -1:
-    """Add a gradient to those that a node's output has received; only what variables receive stays sparse."""
+cdef int push(Node node, int output, object grad, bint alone=False) except -1:
+    """Add a gradient, which nobody else has if it is `alone`, to those that a node's output has received.
+
+    Only what variables receive stays sparse.
+    """
     cdef list pending = node.pending
     if node.freed:
         return 0
     if not isinstance(grad, Array) and (node.op is not None or node.user is not None):
         grad = grad.todense()
     if pending is None:
-        pending = node.pending = [None] * node.n_outputs
-    if pending[output] is None:
-        pending[output] = grad
-    else:
-        pending[output] = plus(pending[output], grad)
+        pending, node.alone = [None] * node.n_outputs, 0
+        node.pending = pending
+    if pending[output] is not None:
+        grad, alone = plus(pending[output], grad), True
+    pending[output] = grad
+    if alone and output < 64:
+        node.alone |= 1ULL << output
     return 0
 
 
@@ -344,6 +350,8 @@ cdef int back_elementwise(Node node, list needed, bint create) except -1:
         needed = asked_of(node, needed)
         wanted = tuple([k for k in range(n) if needed[k]])
     plan = call.backward(wanted, tuple([k for k in range(call.n_out) if pending[k] is None]) if call.n_out > 1 else ())
+    for i, k in plan.passed:
+        push(<Node>node.parents[i], node.parent_outputs[i], fitting(call, node, i, <Array>pending[k]))
     if not plan.wanted:
         return 0
     for k in plan.heads:
@@ -358,10 +366,15 @@ cdef int back_elementwise(Node node, list needed, bint create) except -1:
     for i in range(len(plan.wanted)):
         k = plan.wanted[i]
         g = <Array>(found if plan.call.n_out == 1 else found[i])
-        if call.broadcast and g.shape_tuple() != (<Array>node.inputs[k]).shape_tuple():
-            g = <Array>invoke(_unbroadcast.op, [g, node.inputs[k]], _unbroadcast.op.parse({}), None)
-        push(<Node>node.parents[k], node.parent_outputs[k], g)
+        push(<Node>node.parents[k], node.parent_outputs[k], fitting(call, node, k, g))
     return 0
+
+
+cdef Array fitting(ElementwiseCall call, Node node, int k, Array g):
+    """Return a gradient of input `k`, summed over what that was broadcast along."""
+    if not call.broadcast or same_dims(g, <Array>node.inputs[k]):
+        return g
+    return <Array>invoke(_unbroadcast.op, [g, node.inputs[k]], _unbroadcast.op.parse({}), None)
 
 
 cdef Array ones_like(Array h):
@@ -392,7 +405,10 @@ cdef list rule_of(Node node, list needed, list nodes):
             node.pending[k] = call_one(_zeros_like, reattached(node, k))
         heads.append(node.pending[k])
     if node.user is not None:
-        found = node.user._backward(heads) if not is_recording() else recorded_by_user(node, heads)
+        if is_recording():
+            found = recorded_by_user(node, heads)
+        else:
+            found = node.user._backward(heads if isinstance(node.user, Recorded) else [own(node, k) for k in range(node.n_outputs)])
         return checked(owner(node), found, inputs, needed, "")
     call = node.call
     if isinstance(call, ElementwiseCall):
@@ -412,6 +428,12 @@ cdef list rule_of(Node node, list needed, list nodes):
     outputs = [reattached(node, k) for k in range(node.n_outputs)]
     return gradients_at(node.op, _F, call, heads, inputs, outputs, needed,
                         lambda: (node.op.name.count("_backward_") + 1, path_to(node, nodes), ""))
+
+
+cdef Array own(Node node, int k):
+    """Return a head gradient for code of the user, which may write to it: a copy, where somebody else has it, too."""
+    cdef Array h = <Array>node.pending[k]
+    return call_one(_copy, h) if Py_REFCNT(h) > 3 or h.block.refs > 1 else h  # of `pending`, `heads`, and `h`
 
 
 cdef str path_to(Node node, list heads):
@@ -508,14 +530,31 @@ cdef list closed(Node node, list grads, str reason):
 cdef int back_general(Node node, list needed, bint create, list heads) except -1:
     """Give the inputs of a call their gradients, by its operator's rule."""
     cdef long long reads = host_reads()
-    cdef list grads = rule_of(node, asked_of(node, needed), heads)
+    cdef bint picks = node.op is not None and not create and getattr(node.op, "picks", False)
+    cdef list grads
     cdef int k
+    if picks and added_where_picked(node):
+        return 0
+    grads = rule_of(node, asked_of(node, needed), heads)
     if create and host_reads() != reads:
         grads = closed(node, grads, BY_HOST)
     for k in range(len(grads)):
         if grads[k] is not None:
-            push(<Node>node.parents[k], node.parent_outputs[k], grads[k])
+            push(<Node>node.parents[k], node.parent_outputs[k], grads[k], picks)
     return 0
+
+
+cdef bint added_where_picked(Node node) except -1:
+    """Add the gradient of a slice to where it was taken from, in what its input has received; tell whether that was possible.
+
+    The rule would make an array of the input's size for each slice: for all steps of a sequence, one by one, the square of it.
+    """
+    cdef Node parent = <Node>node.parents[0]
+    cdef int k = node.parent_outputs[0]
+    if parent is None or parent.pending is None or parent.pending[k] is None or k >= 64 or not parent.alone >> k & 1:
+        return False
+    copy_into(<Array>node.pending[0], picked(node.op, node.call, [parent.pending[k], *node.inputs[1:]]), REQ_ADD)
+    return True
 
 
 cdef int back_timed(Node node, list needed, bint create, list heads) except -1:

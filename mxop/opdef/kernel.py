@@ -105,6 +105,8 @@ class Kernel(Operator[P]):
     make_view : callable or None
         ``make_view(shape, strides, *other_shapes, **params) -> (shape, strides, offset)`` of a view operator, with strides
         and offset in elements.
+    picks : bool
+        Whether its view consists of some of the elements, each once, and its gradient puts the heads there, in zeros.
     strided : bool
         Whether CPU functions accept inputs of any strides; other functions get contiguous copies.
     adds : bool
@@ -130,6 +132,7 @@ class Kernel(Operator[P]):
         self.waits: str | Callable[..., str] = ""
         self.moves: Callable | None = None
         self.make_view: Callable | None = None
+        self.picks = False
         self._shape: Callable | None = None
         self._infer: Callable | None = None
         self._dtype: Callable | None = None

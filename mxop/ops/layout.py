@@ -56,6 +56,7 @@ def _(shape, strides, *, k, axis1, axis2):
     return (*(shape[i] for i in rest), length), (*(strides[i] for i in rest), strides[a] + strides[b]), offset
 
 
+diagonal.picks = True
 both_ways(diagonal, lambda data, **params: None if data is None else _diagonal_shape(data, **params))
 
 

@@ -1,0 +1,203 @@
+"""Gradients of recorded calls that are passed on, or added where a slice was taken from, instead of being made anew."""
+
+import json
+
+import numpy as np
+import pytest
+
+import mxop as mx
+from mxop import autograd, nd, profiler
+
+RNG = np.random.default_rng(31)
+
+#: What is taken of an array of shape (7, 6): a key, or a function of operators and the array.
+PARTS = {
+    "rows": np.s_[1:5],
+    "steps": np.s_[::3, ::2],
+    "backwards": np.s_[5:1:-2, ::-1],
+    "row": np.s_[-1],
+    "element": np.s_[2, 3],
+    "new axis": np.s_[:, None, 2:4],
+    "nothing": np.s_[3:3],
+    "all": np.s_[:],
+    "slice_axis": lambda F, x: F.slice_axis(x, axis=1, begin=-3, end=None),
+    "slice_like": lambda F, x: F.slice_like(x, F.zeros((3, 2))),
+    "diagonal": lambda F, x: F.diag(x, k=-1),
+}
+
+
+def taken(part, x):
+    return part(nd, x) if callable(part) else x[part]
+
+
+@pytest.fixture
+def counts(tmp_path):
+    """A function that runs another and returns how often each operator ran in it."""
+
+    def counted(run):
+        profiler.set_config(aggregate_stats=True, filename=str(tmp_path / "profile.json"))
+        profiler.dumps(reset=True)
+        profiler.set_state("run")
+        run()
+        profiler.set_state("stop")
+        return {
+            name: row["Count"]
+            for name, row in json.loads(profiler.dumps(reset=True, format="json"))["Time"]["operator"].items()
+        }
+
+    yield counted
+    profiler.set_state("stop")
+    profiler.set_config()
+
+
+def gradient(f, x, head=None, req="write"):
+    x.attach_grad(grad_req=req)
+    with autograd.record():
+        y = f(x)
+    y.backward(head)
+    return x.grad.asnumpy()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16"])
+@pytest.mark.parametrize("name", PARTS)
+def test_many_slices_of_one_array(name, dtype):
+    x = nd.array(RNG.integers(-4, 5, (7, 6)), dtype=dtype)
+    wanted = np.zeros((7, 6))
+    places = nd.array(np.arange(42).reshape(7, 6), dtype="float64")
+    factors = (1, -2, 3)
+    np.add.at(wanted.reshape(-1), taken(PARTS[name], places).asnumpy().astype(int).reshape(-1), sum(factors))
+
+    def slices(x):
+        return sum((taken(PARTS[name], x) * k).sum() for k in factors)
+
+    np.testing.assert_array_equal(gradient(slices, x), wanted)
+    np.testing.assert_array_equal(gradient(lambda x: slices(x) + (x * x).sum(), x), wanted + 2 * x.asnumpy())
+    np.testing.assert_array_equal(gradient(lambda x: (x * x).sum() + slices(x), x), wanted + 2 * x.asnumpy())
+    np.testing.assert_array_equal(gradient(lambda x: slices(x * 2) + slices(x), x), wanted * 3)
+
+
+def test_steps_of_a_sequence_are_added_where_they_lie(counts):
+    x = nd.ones((20, 3))
+
+    def run():
+        gradient(lambda x: sum((x[k] * (k + 1)).sum() for k in range(20)), x)
+
+    found = counts(run)
+    assert found["slice"] == 20 and found["_slice_grad"] == 1
+    np.testing.assert_array_equal(x.grad.asnumpy(), np.repeat(np.arange(1.0, 21)[:, None], 3, 1))
+
+
+def test_sums_pass_gradients_on(counts):
+    x, y = nd.ones((3, 4)), nd.ones((3, 4))
+    x.attach_grad()
+    y.attach_grad()
+
+    def run():
+        with autograd.record():
+            z = x + y - 1
+        z.backward()
+
+    assert not [name for name in counts(run) if "backward_elemwise" in name or "backward_broadcast" in name]
+    np.testing.assert_array_equal(x.grad.asnumpy(), np.ones((3, 4)))
+    x.grad[:] = 5  # each variable has memory of its own
+    np.testing.assert_array_equal(y.grad.asnumpy(), np.ones((3, 4)))
+
+
+@pytest.mark.parametrize("req", ["write", "add"])
+def test_a_head_gradient_of_the_caller_stays_as_it_is(req):
+    x, head = nd.array(RNG.normal(size=(5, 4))), nd.array(RNG.normal(size=(5, 4)))
+    kept = head.asnumpy()
+    found = gradient(lambda x: x + 0, x, head, req)
+    np.testing.assert_array_equal(found, kept)
+    x.grad[:] = 0
+    with autograd.record():
+        y, part = x + x, x[1:3]
+    autograd.backward([y, part], [head, head[1:3].copy()])
+    np.testing.assert_array_equal(head.asnumpy(), kept)
+    twice = 2 * kept
+    twice[1:3] += kept[1:3]
+    np.testing.assert_allclose(x.grad.asnumpy(), twice, rtol=1e-6)
+
+
+def test_a_head_that_is_also_what_slices_add_to():
+    """The gradient of `x` begins as the caller's head gradient, which no slice may add to."""
+    x, head = nd.array(RNG.normal(size=(4, 4))), nd.array(RNG.normal(size=(4, 4)))
+    kept = head.asnumpy()
+    x.attach_grad()
+    with autograd.record():
+        h = x * 1
+        part = h[:2]
+        late = h + 0  # its gradient comes first, and is the head gradient itself
+    autograd.backward([late, part], [head, nd.ones((2, 4))])
+    wanted = kept.copy()
+    wanted[:2] += 1
+    np.testing.assert_array_equal(x.grad.asnumpy(), wanted)
+    np.testing.assert_array_equal(head.asnumpy(), kept)
+
+
+def test_a_second_backward_starts_anew():
+    x = nd.array(RNG.normal(size=(6,)))
+    x.attach_grad()
+    with autograd.record():
+        y = x[:4] + x[2:]
+    for _ in range(3):
+        y.backward(retain_graph=True)
+        np.testing.assert_array_equal(x.grad.asnumpy(), [1, 1, 2, 2, 1, 1])
+
+
+def test_gradients_of_gradients_are_recorded():
+    x = nd.array([1.0, 2, 3, 4])
+    x.attach_grad()
+    with autograd.record():
+        y = (x[:3] * x[1:]).sum() + x[0] * x[0]
+        g = autograd.grad([y.sum()], [x], create_graph=True)[0]
+        z = (g * g).sum()
+    np.testing.assert_array_equal(g.asnumpy(), [4, 4, 6, 3])
+    z.backward()
+    # g = (2 x0 + x1, x0 + x2, x1 + x3, x2)
+    np.testing.assert_array_equal(x.grad.asnumpy(), [2 * (2 * 4 + 4), 2 * (4 + 6), 2 * (4 + 3), 2 * 6])
+
+
+class Halved(autograd.Function):
+    """Writes to the head gradient that it is given."""
+
+    def forward(self, x):
+        return x + 1
+
+    def backward(self, dy):
+        dy[:] = dy * 0.5
+        return dy
+
+
+def test_functions_may_write_to_their_head_gradients():
+    x, y = nd.array([1.0, 2]), nd.array([3.0, 4])
+    x.attach_grad()
+    y.attach_grad()
+    with autograd.record():
+        z = Halved()(x) + y
+    head = nd.array([1.0, 10])
+    z.backward(head)
+    assert x.grad.asnumpy().tolist() == [0.5, 5] and y.grad.asnumpy().tolist() == [1, 10] and head.asnumpy().tolist() == [1, 10]
+
+
+def test_broadcast_sums():
+    x, b = nd.array(RNG.integers(0, 9, (3, 4))), nd.array(RNG.integers(0, 9, (4,)))
+    x.attach_grad()
+    b.attach_grad()
+    head = RNG.integers(0, 9, (3, 4)).astype("float32")
+    with autograd.record():
+        z = nd.broadcast_add(x, b.reshape((1, 4)))
+    z.backward(nd.array(head))
+    np.testing.assert_array_equal(x.grad.asnumpy(), head)
+    np.testing.assert_array_equal(b.grad.asnumpy(), head.sum(0))
+
+
+def test_variables_of_one_gradient_have_memory_of_their_own():
+    x, y = mx.nd.ones((2, 2)), mx.nd.ones((2, 2))
+    x.attach_grad()
+    y.attach_grad()
+    with autograd.record():
+        z = x + y
+    a, b = autograd.grad([z], [x, y])
+    a[:] = 7
+    np.testing.assert_array_equal(b.asnumpy(), np.ones((2, 2)))
