@@ -87,6 +87,18 @@ def test_steps_of_a_sequence_are_added_where_they_lie(counts):
     np.testing.assert_array_equal(x.grad.asnumpy(), np.repeat(np.arange(1.0, 21)[:, None], 3, 1))
 
 
+@pytest.mark.parametrize("name", PARTS)
+def test_many_slices_on_a_gpu(gpu, name):
+    x = RNG.integers(-4, 5, (7, 6)).astype("float32")
+
+    def slices(x):
+        with x.context:
+            return sum((taken(PARTS[name], x) * k).sum() for k in (1, -2, 3)) + (x * x).sum()
+
+    found = gradient(slices, nd.array(x, ctx=gpu))
+    np.testing.assert_array_equal(found, gradient(slices, nd.array(x)))
+
+
 def test_sums_pass_gradients_on(counts):
     x, y = nd.ones((3, 4)), nd.ones((3, 4))
     x.attach_grad()
