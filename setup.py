@@ -55,6 +55,8 @@ PLAIN = ("-O2", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-
 LOOPS = [] if sys.platform == "win32" else ["-ftree-vectorize", "-fvect-cost-model=dynamic", "-fpeel-loops", "-funswitch-loops"]
 #: Partial redundancy elimination joins comparisons of a choice's operands before the choice, where GCC no longer vectorises it.
 MODEST = [] if sys.platform == "win32" else ["-fno-tree-pre"]
+#: Flags that only GCC has: Clang, which vectorises loops as it is, refuses some of them.
+OF_GCC = {*LOOPS, *MODEST}
 #: Objects are cleared by the C library: GCC's own instruction for it takes longer than all else that makes a small array.
 CLEARED = [] if sys.platform == "win32" else ["-fno-builtin-memset"]
 #: What Cython would write into each module otherwise, such as its memory views.
@@ -236,8 +238,10 @@ class Build(build_ext):
         if not self.compiles("#include <Python.h>\nint main(void) { return 0; }\n"):
             sys.exit(NO_COMPILER)
         openmp = self.openmp_flags(msvc)
+        taken = {flag for flag in OF_GCC if self.takes(flag)}
         for extension in self.extensions:
-            extension.extra_compile_args = plain + getattr(extension, "own_flags", []) + openmp[0]
+            own = [flag for flag in getattr(extension, "own_flags", []) if flag not in OF_GCC or flag in taken]
+            extension.extra_compile_args = plain + own + openmp[0]
             extension.extra_link_args = openmp[1]
         self.parallel = self.parallel or os.cpu_count() or 1
         cache = Cache(self.compiler)
@@ -272,6 +276,11 @@ class Build(build_ext):
             options = {"include_path": ["."], "quiet": True, "shared_utility_qualified_name": SHARED}
             extension.sources = cythonize([extension], compiler_directives=directives, **options)[0].sources
         super().build_extension(extension)
+
+    def takes(self, flag: str) -> bool:
+        """Return whether the compiler knows a flag, without a word of it about those that it does not know."""
+        command = [*self.compiler.compiler_so, "-Werror", flag, "-x", "c", "-fsyntax-only", os.devnull]
+        return subprocess.run(command, capture_output=True).returncode == 0
 
     def compiles(self, text: str, compile_flags: Sequence[str] = (), link_flags: Sequence[str] | None = None) -> bool:
         """Return whether the compiler takes a text, and where there are `link_flags`, the linker what comes out of it."""

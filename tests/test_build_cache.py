@@ -136,3 +136,19 @@ def test_the_set_of_this_machine_alone(build, monkeypatch, levels):
     monkeypatch.setenv("MXOP_BUILD_CPU", "native")
     best = next(levels)
     assert [e.name for e in build.isa_extensions()] == [f"mxop._kernels._isa_{best}"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are other compilers")
+def test_flags_that_a_compiler_refuses_are_left_out(build, tmp_path, monkeypatch):
+    compiler = tmp_path / "compiler.py"
+    compiler.write_text("import sys\nsys.exit('-fvect-cost-model=dynamic' in sys.argv)\n")
+    monkeypatch.setattr(build.Build, "compiles", lambda *given: True)
+    monkeypatch.setattr(build.Build, "openmp_flags", lambda *given: ([], []))
+    monkeypatch.setattr(build.Build, "compile", lambda *given: None)
+    found = command(build, [sys.executable, str(compiler)])
+    found.extensions, found.force = build.extensions(), True
+    found.build_extensions()
+    flags = {extension.name: extension.extra_compile_args for extension in found.extensions}
+    loops = flags["mxop._kernels.moves"]
+    assert "-ftree-vectorize" in loops and "-fvect-cost-model=dynamic" not in loops and "-O2" in loops
+    assert any("-fno-tree-pre" in own for name, own in flags.items() if "_isa_" in name)

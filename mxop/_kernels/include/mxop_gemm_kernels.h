@@ -38,6 +38,9 @@
 #define MX_GEMM_AHEAD 16            /* summands whose lines are fetched, to the second cache: in the first, they would exclude each other */
 #define MX_GEMM_PAUSE 8             /* summands after which some more of the next panel is fetched, of C, and of A */
 
+/* What a block packs while it multiplies: a constant, since a branch between products and additions keeps them from being fused. */
+enum {MX_PACKS_NOTHING, MX_PACKS_A, MX_PACKS_B};
+
 #if defined(MX_GEMM_BYTES)
 #define MX_GEMM_FIRST(vector) ((vector)[0])
 #else

@@ -18,19 +18,19 @@ typedef struct { const char *at; ptrdiff_t step, steps, leap; } G(wanted);
 
 /* ---- the innermost loop --------------------------------------------------------------------------------------------- */
 
-/* Multiply numbers of A, one for each row, by vectors of B; pack these if there is a `panel`, or those if there is one of A. */
+/* Multiply numbers of A, one for each row, by vectors of B; pack these to `panel`, or those to `panel_a`. */
 MX_INLINE void G(summand)(const int rows, const int vectors, const int packs, const T *MX_RESTRICT a, ptrdiff_t a_row,
                           const T *MX_RESTRICT b, ptrdiff_t b_k, T *MX_RESTRICT panel, T *MX_RESTRICT panel_a, G(vector) *sums)
 {
     G(vector) columns[MX_GEMM_VECTORS];
     MX_UNROLLED for (int j = 0; j < vectors; j++) columns[j] = *(const G(vector) *)(b + j * LANES);
-    if (packs)
+    if (packs == MX_PACKS_B)
         MX_UNROLLED for (int j = 0; j < vectors; j++) {
             MX_PREFETCH((const char *)(b + MX_GEMM_AHEAD * b_k + j * LANES), 2);     /* steps of `b_k` are not foreseen */
             *(G(vector) *)(panel + j * LANES) = columns[j];
         }
-    if (packs) MX_PREFETCH((const char *)(b + MX_GEMM_AHEAD * b_k + vectors * LANES - 1), 2);
-    if (panel_a == NULL) {
+    if (packs == MX_PACKS_B) MX_PREFETCH((const char *)(b + MX_GEMM_AHEAD * b_k + vectors * LANES - 1), 2);
+    if (packs != MX_PACKS_A) {
         MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] += a[q / vectors * a_row] * columns[q % vectors];
         return;
     }
@@ -43,8 +43,8 @@ MX_INLINE void G(summand)(const int rows, const int vectors, const int packs, co
 }
 
 /* The sums over `depth` summands for a block of C of constant size, in registers.  Numbers of A are at a[row * a_row +
-   summand * a_k], vectors of B at b + summand * b_k, from where they are packed on the way if `packs`, as those of A are if
-   there is a `panel_a`: multiplications hide what that takes, and fetching what is wanted `later`. */
+   summand * a_k], vectors of B at b + summand * b_k.  One of them is packed on the way if `packs` says so: multiplications hide what
+   that takes, and fetching what is wanted `later`. */
 MX_INLINE void G(block)(const int rows, const int vectors, const int packs, ptrdiff_t depth, const T *MX_RESTRICT a,
                         ptrdiff_t a_row, ptrdiff_t a_k, const T *MX_RESTRICT b, ptrdiff_t b_k, T *MX_RESTRICT panel,
                         T *MX_RESTRICT panel_a, const G(wanted) *later, T *MX_RESTRICT c, ptrdiff_t c_row, T alpha, int add)
@@ -63,16 +63,16 @@ MX_INLINE void G(block)(const int rows, const int vectors, const int packs, ptrd
             line += later->step;
             if (--steps == 0) line += later->leap, steps = later->steps;
         }
-        if (panel_a != NULL)                        /* the next rows of A, at every other pause each of them */
+        if (packs == MX_PACKS_A)                    /* the next rows of A, at every other pause each of them */
             MX_UNROLLED for (int i = 0; i < (rows + 1) / 2; i++)
                 MX_PREFETCH((const char *)(a + (rows + k / MX_GEMM_PAUSE % 2 * (rows / 2) + i) * a_row), 2);
         MX_UNROLLED_BY_FOUR for (int i = 0; i < MX_GEMM_PAUSE; i++, a += a_k, b += b_k)
-            G(summand)(rows, vectors, packs, a, a_row, b, b_k, packs ? panel + (k + i) * WIDTH : NULL,
-                       panel_a != NULL ? panel_a + (k + i) * rows : NULL, sums);
+            G(summand)(rows, vectors, packs, a, a_row, b, b_k, packs == MX_PACKS_B ? panel + (k + i) * WIDTH : NULL,
+                       packs == MX_PACKS_A ? panel_a + (k + i) * rows : NULL, sums);
     }
     for (; k < depth; k++, a += a_k, b += b_k)
-        G(summand)(rows, vectors, packs, a, a_row, b, b_k, packs ? panel + k * WIDTH : NULL,
-                   panel_a != NULL ? panel_a + k * rows : NULL, sums);
+        G(summand)(rows, vectors, packs, a, a_row, b, b_k, packs == MX_PACKS_B ? panel + k * WIDTH : NULL,
+                   packs == MX_PACKS_A ? panel_a + k * rows : NULL, sums);
     MX_UNROLLED for (int q = 0; q < rows * vectors; q++) {
         G(vector) *at = (G(vector) *)(c + q / vectors * c_row + q % vectors * LANES);
         *at = add ? *at + alpha * sums[q] : alpha * sums[q];
@@ -107,17 +107,17 @@ MX_GEMM_WIDE static void G(multiply)(int rows, int wide, int beside, ptrdiff_t d
 {
     const ptrdiff_t a_row = beside ? 1 : a_step, a_k = beside ? a_step : 1;
     if (panel != NULL)
-        G(rows)(rows, MX_GEMM_VECTORS, 1, depth, a, a_row, a_k, b, b_k, panel, NULL, later, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS, MX_PACKS_B, depth, a, a_row, a_k, b, b_k, panel, NULL, later, c, c_row, alpha, add);
     else if (panel_a != NULL)
-        G(rows)(rows, MX_GEMM_VECTORS, 0, depth, a, a_row, 1, b, b_k, NULL, panel_a, later, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS, MX_PACKS_A, depth, a, a_row, 1, b, b_k, NULL, panel_a, later, c, c_row, alpha, add);
     else if (wide && beside)
-        G(rows)(rows, MX_GEMM_VECTORS, 0, depth, a, 1, a_k, b, b_k, NULL, NULL, later, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS, MX_PACKS_NOTHING, depth, a, 1, a_k, b, b_k, NULL, NULL, later, c, c_row, alpha, add);
     else if (wide)
-        G(rows)(rows, MX_GEMM_VECTORS, 0, depth, a, a_row, 1, b, b_k, NULL, NULL, later, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS, MX_PACKS_NOTHING, depth, a, a_row, 1, b, b_k, NULL, NULL, later, c, c_row, alpha, add);
     else if (beside)
-        G(rows)(rows, MX_GEMM_VECTORS / 2, 0, depth, a, 1, a_k, b, b_k, NULL, NULL, later, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS / 2, MX_PACKS_NOTHING, depth, a, 1, a_k, b, b_k, NULL, NULL, later, c, c_row, alpha, add);
     else
-        G(rows)(rows, MX_GEMM_VECTORS / 2, 0, depth, a, a_row, 1, b, b_k, NULL, NULL, later, c, c_row, alpha, add);
+        G(rows)(rows, MX_GEMM_VECTORS / 2, MX_PACKS_NOTHING, depth, a, a_row, 1, b, b_k, NULL, NULL, later, c, c_row, alpha, add);
 }
 
 /* ---- packing -------------------------------------------------------------------------------------------------------- */
