@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import operator
 import re
+import sys
 
 from ._kernels import memory, team
-from .support.errors import DeviceError, OpTypeError, OpValueError, shown
+from .support.errors import DeviceError, OpTypeError, OpValueError, all_end_at_caller, shown
 from .support.missing import hooks
 from .support.per_thread import Current, showing
 
@@ -47,7 +48,7 @@ class Context(metaclass=showing("default_ctx", lambda: _defaults)):
             except TypeError:
                 raise OpTypeError(f"{device_type}: device_id={shown(device_id)} is not an integer") from None
             if not 0 <= self.device_id < 2**31:
-                raise OpValueError(f"{device_type}: device_id={device_id} is not the number of a device")
+                raise OpValueError(f"{device_type}: device_id={device_id} is not the number of a device; expected 0 or more")
         self._before: list[Context] = []
 
     @property
@@ -244,4 +245,6 @@ __all__ = [
     "gpu_memory_info", "memory_stats", "num_gpus", "set_memory_limit", "set_num_threads",
 ]  # fmt: skip
 
+all_end_at_caller(Context, ["__init__"])
+all_end_at_caller(sys.modules[__name__], [name for name in __all__ if name.islower()])
 __getattr__, __dir__ = hooks(globals(), __all__)

@@ -12,7 +12,7 @@ from .._core.core import Dense
 from .._gpu import device
 from ..context import Context
 from ..support import dtypes
-from ..support.errors import DeviceError, MXNetError, OpTypeError, OpValueError, shown
+from ..support.errors import DeviceError, MXNetError, OpTypeError, OpValueError, all_end_at_caller, shown
 from ..support.missing import hooks
 
 _TYPES = {
@@ -136,4 +136,6 @@ class CudaKernel:
 
 __all__ = ["CudaKernel", "CudaModule"]
 
+for _class in (CudaModule, CudaKernel):
+    all_end_at_caller(_class)
 __getattr__, __dir__ = hooks(globals(), __all__)
