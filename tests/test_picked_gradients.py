@@ -213,3 +213,14 @@ def test_variables_of_one_gradient_have_memory_of_their_own():
     a, b = autograd.grad([z], [x, y])
     a[:] = 7
     np.testing.assert_array_equal(b.asnumpy(), np.ones((2, 2)))
+
+
+def test_slices_of_what_receives_sparse_gradients():
+    w = nd.array(RNG.integers(-3, 4, (6, 2)))
+    w.attach_grad(stype="row_sparse")
+    with autograd.record():
+        y = w[1:3].sum()
+        for k in (0, 4, 4):
+            y = y + nd.Embedding(nd.array([k]), w, input_dim=6, output_dim=2, sparse_grad=True).sum()
+    y.backward()
+    np.testing.assert_array_equal(w.grad.asnumpy(), np.repeat([[1.0], [1], [1], [0], [2], [0]], 2, 1))

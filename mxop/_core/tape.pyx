@@ -551,7 +551,9 @@ cdef bint added_where_picked(Node node) except -1:
     """
     cdef Node parent = <Node>node.parents[0]
     cdef int k = node.parent_outputs[0]
-    if parent is None or parent.pending is None or parent.pending[k] is None or k >= 64 or not parent.alone >> k & 1:
+    if parent is None or parent.pending is None or k >= 64 or not parent.alone >> k & 1:
+        return False
+    if not isinstance(parent.pending[k], Array):  # a variable's, which is sparse
         return False
     copy_into(<Array>node.pending[0], picked(node.op, node.call, [parent.pending[k], *node.inputs[1:]]), REQ_ADD)
     return True
