@@ -6,6 +6,7 @@ Values with costly parts (exp, tanh...) are kept.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence, Set
 from functools import lru_cache
 from math import prod
@@ -164,7 +165,10 @@ def _cheap(node: Node, known: Known) -> bool:
 
 def _is_small(entry: Entry, node: Node, known: Known) -> bool:
     """Return whether an operand, such as a scalar for each row, is small enough to keep beside the result of its node."""
-    return prod(known.shape(entry)) * SMALL <= prod(known.shape((node, 0)))
+    shape, whole = known.shape(entry), known.shape((node, 0))
+    if len(shape) == len(whole) and all(map(operator.is_, shape, whole)):  # nearly always: symbolic sizes take time to multiply
+        return False
+    return prod(shape) * SMALL <= prod(whole)
 
 
 def calls_of(roots: tuple[Expr, ...]) -> int:
