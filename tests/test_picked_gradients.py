@@ -224,3 +224,66 @@ def test_slices_of_what_receives_sparse_gradients():
             y = y + nd.Embedding(nd.array([k]), w, input_dim=6, output_dim=2, sparse_grad=True).sum()
     y.backward()
     np.testing.assert_array_equal(w.grad.asnumpy(), np.repeat([[1.0], [1], [1], [0], [2], [0]], 2, 1))
+
+
+# ---- in graphs ------------------------------------------------------------------------------------------------------
+def steps_of_a_sequence(x, n):
+    return mx.sym.add_n(*(mx.sym.slice_axis(x, axis=0, begin=k, end=k + 1) * (k + 1) for k in range(n)))
+
+
+@pytest.mark.parametrize("req, before", [("write", 0), ("add", 2)])
+def test_gradients_of_slices_are_added_up_in_one_array(req, before):
+    n, x, grad = 20, nd.array(RNG.normal(size=(20, 300))), nd.full((20, 300), before)
+    executor = steps_of_a_sequence(mx.sym.Variable("x"), n).bind(mx.cpu(), {"x": x}, {"x": grad}, req)
+    executor.forward(is_train=True)
+    executor.backward(nd.ones((1, 300)))
+    np.testing.assert_array_equal(grad.asnumpy(), np.repeat(np.arange(1.0, n + 1)[:, None], 300, 1) + before)
+    told = executor.explain()
+    made = [line for line in str(told).splitlines() if "_slice_axis_" in line]
+    assert sum("_slice_axis_added(" in what for what in made) == n - 1 and len(made) == n
+    assert told.memory["planned"] < 4 * x.size * 4  # it was one array of the size of `x` for each slice
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_slices_of_a_compiled_function(name):
+    x = nd.array(RNG.integers(-4, 5, (7, 6)))
+
+    def slices(x):
+        return sum((taken(PARTS[name], x) * k).sum() for k in (1, -2, 3)) + (x * x).sum()
+
+    if name != "slice_like":  # whose second input is made by nd.zeros
+        np.testing.assert_array_equal(gradient(mx.graph.compiled(slices), x), gradient(slices, x))
+
+
+def test_what_is_assigned_to_parts_has_no_copies():
+    x = mx.sym.Variable("x")
+    y = x * 2
+    for k in range(10):
+        y = mx.sym._internal._slice_assign(y, mx.sym.slice_axis(x, axis=0, begin=k, end=k + 1), begin=(k,), end=(k + 1,))
+    given = nd.array(RNG.normal(size=(12, 200)))
+    executor = y.bind(mx.cpu(), {"x": given})
+    wanted = given.asnumpy()
+    wanted[10:] *= 2
+    for _ in range(2):
+        np.testing.assert_array_equal(executor.forward()[0].asnumpy(), wanted)
+    assert executor.explain().memory["planned"] < given.size * 4
+
+
+def test_parts_that_are_read_again_are_copied():
+    x = mx.sym.Variable("x")
+    y = x * 2
+    first = mx.sym._internal._slice_assign_scalar(y, scalar=7, begin=(0,), end=(1,))
+    second = mx.sym._internal._slice_assign_scalar(y, scalar=8, begin=(1,), end=(2,))
+    executor = mx.sym.Group([first + 0, second + y]).bind(mx.cpu(), {"x": nd.ones((3, 1))})
+    for _ in range(2):
+        one, two = executor.forward()
+        assert one.asnumpy().ravel().tolist() == [7, 2, 2] and two.asnumpy().ravel().tolist() == [4, 10, 4]
+    assert executor.arg_dict["x"].asnumpy().ravel().tolist() == [1, 1, 1]
+
+
+def test_the_data_of_an_assignment_may_be_its_result():
+    x, part = nd.array([1.0, 2, 3]), nd.array([9.0])
+    nd._internal._slice_assign(x, part, begin=(1,), end=(2,), out=x)
+    assert x.asnumpy().tolist() == [1, 9, 3]
+    nd._internal._slice_assign(x, x[1:2], begin=(0,), end=(1,), out=x)
+    assert x.asnumpy().tolist() == [9, 9, 3]

@@ -11,7 +11,7 @@ from mxop._core.record cimport set_recording
 from mxop._core.reductions cimport ReductionCall, reduction_call
 from mxop._core.results cimport ADDS, DENSE, common_device, deliver, goes_beside, output_like, work_for
 from mxop._core.steps cimport Steps
-from mxop._core.transfer cimport contiguous_copy, overlaps
+from mxop._core.transfer cimport contiguous_copy, overlaps, same_layout
 from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE
 
 from mxop.support.errors import of_gpu, translated
@@ -104,6 +104,8 @@ cdef Call prepare_steps(object op, object way, object attrs, list inputs, list o
     for k in must_copy(op, way, inputs):
         ready[k] = steps.temporary((<Array>inputs[k]).shape_tuple(), (<Array>inputs[k]).dtype)
         steps.move(inputs[k], ready[k])
+    if op.overwrites and same_layout(inputs[0], outputs[0]):
+        read = read[1:]
     steps.checks = op.clears  # the operator is a user's
     steps.adds = op.adds and reqs[0] == REQ_ADD and not goes_beside(<Array>outputs[0], read, REQ_ADD, DENSE | ADDS)
     for k in range(len(outputs)):

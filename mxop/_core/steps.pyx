@@ -10,7 +10,7 @@ from mxop._core.abi cimport MXOP_CPU, MXOPTensor
 from mxop._core.array cimport Array, fill_operand, read_pointer, write_pointer
 from mxop._core.call cimport Call, Places, launches_of
 from mxop._core.device cimport Device
-from mxop._core.transfer cimport copy_program
+from mxop._core.transfer cimport copy_program, same_layout
 from mxop._kernels.operands cimport REQ_ADD, REQ_WRITE
 from mxop._kernels.team cimport most_threads
 from mxop._kernels.moves cimport move, way_of
@@ -158,10 +158,10 @@ cdef class Steps(Call):
         return found
 
     def move(self, Array source, Array target, int req=REQ_WRITE):
-        """Copy an array into another, where they are two; a source of other strides, or with stride 0, may be a view."""
+        """Copy an array into another, where they are two, in memory of their own; a source of other strides, or with stride 0, may be a view."""
         if self.checks and source.shape_tuple() != target.shape_tuple():
             raise OpValueError(f"steps.move: the source has shape {source.shape_tuple()}, the target {target.shape_tuple()}")
-        if source is not target:
+        if source is not target and not (req == REQ_WRITE and same_layout(source, target)):
             self.calls.append(self.device.move(source, target, req))
 
     def add(self, Array source, Array target):

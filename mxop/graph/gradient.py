@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .._core.chain import gradients_at
-from ..opdef import registry
+from ..opdef import Kernel, registry
 from .builder import Builder
 from .ir import Entry, Graph, Node, describe
 
@@ -120,14 +120,25 @@ def _sum(F: Builder, parts: dict[Entry, list[Entry]], entry: Entry) -> Entry | N
     if not terms:
         return None
     while len(terms) > 1:  # in the order in which the tape adds them: sums round differently in another
-        terms = [_add(F, terms[:_SUM_AT_ONCE]), *terms[_SUM_AT_ONCE:]]
+        count = next((k for k, term in enumerate(terms[1:_SUM_AT_ONCE], 1) if _added(term)), min(len(terms), _SUM_AT_ONCE))
+        terms = [_add(F, terms[:count]), *terms[count:]] if count > 1 else [_add_part(F, *terms[:2]), *terms[2:]]
     parts[entry] = terms
     return terms[0]
 
 
+def _added(term: Entry) -> Kernel | None:
+    """Return what adds the gradient of a slice to others; None for other gradients."""
+    op = term[0].op
+    return op.added if isinstance(op, Kernel) else None
+
+
+def _add_part(F: Builder, total: Entry, term: Entry) -> Entry:
+    """Add the gradient of a slice to where it was taken from, not an array of the whole size, to a sum."""
+    node = term[0]
+    return getattr(F, _added(term).name)(F.value(total), F.value(node.inputs[0]), **node.attrs).entry  # type: ignore[union-attr]
+
+
 def _add(F: Builder, terms: list[Entry]) -> Entry:
-    if len(terms) == 1:
-        return terms[0]
     op = registry.get("elemwise_add" if len(terms) == 2 else "add_n")
     params = {"num_args": len(terms)} if len(terms) > 2 else {}
     return F.add(op, terms, op.parse(params)), 0

@@ -13,7 +13,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..opdef import Elementwise, contiguous_strides
+from ..opdef import Elementwise, Kernel, contiguous_strides
 from ..support import dtypes
 from .assignment import Assign
 from .infer import Known
@@ -502,9 +502,11 @@ def _overwritten(layout: Layout, node: Node, k: int) -> Sequence[Entry]:
 
 
 def _in_place_inputs(node: Node, k: int) -> Sequence[int]:
-    """Return the inputs in whose memory a row kernel, or a user's kernels, can leave output `k`."""
+    """Return the inputs in whose memory a row kernel, an assignment to a part, or a user's kernels can leave output `k`."""
     if isinstance(node.op, Strip):
         return node.op.overwrites[k] if node.op.overwrites else ()
+    if isinstance(node.op, Kernel) and node.op.overwrites:
+        return [0]
     place = node.op.takes_place().get(k) if node.op.bodies else None
     return () if place is None else [place]
 

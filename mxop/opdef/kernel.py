@@ -107,6 +107,10 @@ class Kernel(Operator[P]):
         and offset in elements.
     picks : bool
         Whether its view consists of some of the elements, each once, and its gradient puts the heads there, in zeros.
+    overwrites : bool
+        Whether its output is its first input with another content in places: in a graph, it can take that one's memory.
+    added : Kernel or None
+        What adds to other data what this operator would put into zeros: ``added(data, head)``.
     strided : bool
         Whether CPU functions accept inputs of any strides; other functions get contiguous copies.
     adds : bool
@@ -132,7 +136,8 @@ class Kernel(Operator[P]):
         self.waits: str | Callable[..., str] = ""
         self.moves: Callable | None = None
         self.make_view: Callable | None = None
-        self.picks = False
+        self.picks = self.overwrites = False
+        self.added: Kernel | None = None
         self._shape: Callable | None = None
         self._infer: Callable | None = None
         self._dtype: Callable | None = None

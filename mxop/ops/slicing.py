@@ -71,7 +71,7 @@ def _slices(ranges):
 
 
 def _slice_operator(op, grad, ranges, axes_params):
-    """Make a view of `op` and its adjoint of `grad`; ``ranges(shape, *others, **params)`` says what is chosen."""
+    """Make a view of `op` and its adjoint of `grad`; ``ranges(name, shape, *others, **params)`` says what is chosen."""
 
     @op.view
     def _(shape, strides, /, *others, **params):
@@ -108,6 +108,32 @@ def _slice_operator(op, grad, ranges, axes_params):
         return [getattr(F, op.name)(heads[0], *others, **params), None]
 
 
+def _adder(added, op, grad, ranges, axes_params):
+    """Make of `added` what adds to an array where `grad` would put elements into zeros, as in sums of gradients of slices."""
+    equal_shapes(added)
+
+    @added.shape
+    def _(data, part, **params):
+        wanted = _counts(ranges(added.name, data, *([part] if axes_params else []), **params))
+        if tuple(part) != wanted:
+            raise OpValueError(f"operator {added.name}: part has shape {part}, expected {wanted}")
+        return data
+
+    @added.rearrange
+    def _(xp, inputs, outputs, **params):
+        others = [inputs[1].shape] if axes_params else []
+        outputs[0][...] = inputs[0]
+        outputs[0][_slices(ranges(added.name, outputs[0].shape, *others, **params))] += inputs[1]
+
+    @added.gradient
+    def _(F, heads, inputs, outputs, **params):
+        others = [inputs[1]] if axes_params else []
+        return [heads[0], getattr(F, op.name)(heads[0], *others, **params)]
+
+    added.overwrites = True
+    grad.added = added
+
+
 # ---- slices ---------------------------------------------------------------------------------------------------------
 @kernel(name="slice", aliases=("_npi_slice", "_npx_slice", "_sparse_slice", "crop"))
 def slice_(data, *, begin: Shape, end: Shape, step: Shape = ()):
@@ -131,7 +157,13 @@ def slice_grad(head, like, *, begin: Shape, end: Shape, step: Shape = ()):
     """Put `head` into that slice of zeros of the shape of `like`: the gradient of ``slice``."""
 
 
+@kernel(name="_slice_added")
+def slice_added(data, part, *, begin: Shape, end: Shape, step: Shape = ()):
+    """Copy of the data with `part` added to what ``slice`` takes of them."""
+
+
 _slice_operator(slice_, slice_grad, _ranges, False)
+_adder(slice_added, slice_, slice_grad, _ranges, False)
 
 
 @kernel
@@ -148,7 +180,13 @@ def slice_axis_grad(head, like, *, axis: int, begin: int, end: int | None):
     """Put `head` into that part of zeros of the shape of `like`: the gradient of ``slice_axis``."""
 
 
+@kernel(name="_slice_axis_added")
+def slice_axis_added(data, part, *, axis: int, begin: int, end: int | None):
+    """Copy of the data with `part` added to what ``slice_axis`` takes of them."""
+
+
 _slice_operator(slice_axis, slice_axis_grad, _axis_range, False)
+_adder(slice_axis_added, slice_axis, slice_axis_grad, _axis_range, False)
 
 
 @kernel
@@ -165,7 +203,13 @@ def slice_like_grad(head, like, *, axes: Shape = ()):
     """Put `head` into the leading part of zeros of the shape of `like`: the gradient of ``slice_like``."""
 
 
+@kernel(name="_slice_like_added")
+def slice_like_added(data, part, *, axes: Shape = ()):
+    """Copy of the data with `part` added to what ``slice_like`` takes of them."""
+
+
 _slice_operator(slice_like, slice_like_grad, _like_ranges, True)
+_adder(slice_like_added, slice_like, slice_like_grad, _like_ranges, True)
 typed_by_first(slice_like)
 
 
@@ -194,6 +238,9 @@ def _(xp, inputs, outputs, **where):
     outputs[0][_slices(_ranges("_slice_assign", outputs[0].shape, **where))] = inputs[1]
 
 
+slice_assign.overwrites = True
+
+
 @slice_assign.gradient
 def _(F, heads, inputs, outputs, **where):
     return [F._slice_assign_scalar(heads[0], scalar=0, **where), F.slice(heads[0], **where)]
@@ -214,6 +261,9 @@ def _(xp, inputs, outputs, *, scalar, **where):
     outputs[0][...] = inputs[0]
     part = _slices(_ranges("_slice_assign_scalar", outputs[0].shape, **where))
     outputs[0][part] = element(scalar, outputs[0].dtype, "_slice_assign_scalar")
+
+
+slice_assign_scalar.overwrites = True
 
 
 @slice_assign_scalar.gradient

@@ -17,8 +17,8 @@ _GIVEN = "gradient rules call it with shapes that fit each other, and look at no
 #: Of helpers whose shapes follow from the operator that is differentiated: none is ever inferred from its result.
 _UNCHECKED = {
     **{name: {"shapes back": _GIVEN} for name in (
-        "_along_channels", "_broadcast_reduced", "_getitem_grad", "_reduce_like", "_setitem", "_slice_axis_grad", "_slice_grad",
-        "_slice_like_grad", "_unbroadcast",
+        "_along_channels", "_broadcast_reduced", "_getitem_grad", "_reduce_like", "_setitem", "_slice_added", "_slice_axis_added",
+        "_slice_axis_grad", "_slice_grad", "_slice_like_added", "_slice_like_grad", "_unbroadcast",
     )},
     **{name: dict.fromkeys(("shapes back", "small shapes", "one variable", "small gradients"), _GIVEN)
        for name in ("_concat_grad", "_dot_grad")},
@@ -93,6 +93,11 @@ def _put(where):
         return result
 
     return reference
+
+
+def _add_to(where):
+    """Make a reference that adds `part` to a part of the data."""
+    return lambda data, part, **params: data + _put(where)(part, data, **params)
 
 
 def _key(text):
@@ -229,6 +234,17 @@ RECORDS: dict[str, Record] = {
     "_slice_grad": Record(
         _put(_slices), **_FIRST, shapes=[((2, 2), (4, 3)), ((2, 3), (4, 3))],
         params=[{"begin": (1, 0), "end": (3, 2)}, {"begin": (0,), "end": (4,), "step": (2,)}],
+    ),
+    "_slice_added": Record(
+        _add_to(_slices), order=2, shapes=[((4, 3), (2, 2)), ((4, 3), (2, 3))],
+        params=[{"begin": (1, 0), "end": (3, 2)}, {"begin": (0,), "end": (4,), "step": (2,)}],
+    ),
+    "_slice_axis_added": Record(
+        _add_to(_axis_slice), order=2, shapes=[((4, 3), (2, 3)), ((4, 3), (4, 1))],
+        params=[{"axis": 0, "begin": 1, "end": 3}, {"axis": -1, "begin": 2, "end": None}],
+    ),
+    "_slice_like_added": Record(
+        _add_to(_leading), order=2, shapes=[((4, 3), (2, 2)), ((4, 3), (4, 2))], params=[{}, {"axes": (1,)}]
     ),
     "_slice_axis_grad": Record(
         _put(_axis_slice), **_FIRST, shapes=[((2, 3), (4, 3)), ((4, 1), (4, 3))],
