@@ -1,8 +1,8 @@
 """The memory plan: a home for each value of a graph, chosen before the first run.
 
-Values with disjoint lifetimes share a buffer.  A result of an elementwise operator or row kernel overwrites an operand that is
-not read afterwards.  A reshape is a view of its operand, and so is a slice that elementwise nodes alone read.  Results are
-written straight into the arrays that the caller gave for them.
+Values with disjoint lifetimes share a buffer.  A result of an elementwise operator, a row kernel or an assignment to a part
+overwrites an operand that is not read afterwards.  A reshape is a view of its operand, and so is a slice that elementwise nodes
+alone read.  Results are written straight into the arrays that the caller gave for them.
 """
 
 from __future__ import annotations

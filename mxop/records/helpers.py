@@ -17,8 +17,8 @@ _GIVEN = "gradient rules call it with shapes that fit each other, and look at no
 #: Of helpers whose shapes follow from the operator that is differentiated: none is ever inferred from its result.
 _UNCHECKED = {
     **{name: {"shapes back": _GIVEN} for name in (
-        "_along_channels", "_broadcast_reduced", "_getitem_grad", "_reduce_like", "_setitem", "_slice_added", "_slice_axis_added",
-        "_slice_axis_grad", "_slice_grad", "_slice_like_added", "_slice_like_grad", "_unbroadcast",
+        "_along_channels", "_broadcast_reduced", "_getitem_grad", "_reduce_like", "_setitem", "_slice_added",
+        "_slice_axis_added", "_slice_axis_grad", "_slice_grad", "_slice_like_added", "_slice_like_grad", "_unbroadcast",
     )},
     **{name: dict.fromkeys(("shapes back", "small shapes", "one variable", "small gradients"), _GIVEN)
        for name in ("_concat_grad", "_dot_grad")},
