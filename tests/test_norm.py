@@ -114,7 +114,6 @@ def test_inference_runs_both_ways():
         (lambda x, v: nd.BatchNorm(x, v, v, v, v, axis=2), "BatchNorm: axis=2 is out of range"),
         (lambda x, v: nd.LayerNorm(x, v, nd.ones((4,))), r"LayerNorm: .*beta has shape \(4,\)"),
         (lambda x, v: nd.BatchNorm(x.astype("int32"), v, v, v, v), "needs floating-point data, got int32"),
-        (lambda x, v: nd.contrib.SyncBatchNorm(x, v, v, v, v, ndev=2, key="a"), "ndev=2"),
     ],
 )
 def test_bad_input(call, message):
@@ -122,6 +121,16 @@ def test_bad_input(call, message):
     with pytest.raises(mx.MXNetError, match=message):
         call(x, v)
     assert v.asnumpy().tolist() == [1, 1, 1]
+
+
+def test_a_model_trained_on_several_devices_predicts_on_one():
+    x, one, zero, four = nd.array([[5, 1]]), nd.ones((2,)), nd.zeros((2,)), nd.full((2,), 4)
+    given = {"fix_gamma": False, "eps": 0, "ndev": 8, "key": "bn"}
+    assert nd.contrib.SyncBatchNorm(x, one, one, one, four, **given).asnumpy().tolist() == [[3, 1]]
+    with mx.autograd.train_mode():
+        assert nd.contrib.SyncBatchNorm(x, one, one, one, four, use_global_stats=True, **given).asnumpy().tolist() == [[3, 1]]
+        with pytest.raises(mx.MXNetError, match="ndev=8; a graph is on one device, so train with ndev=1"):
+            nd.contrib.SyncBatchNorm(x, one, zero, zero, one, **given)
 
 
 # ---- a network that learns ---------------------------------------------------------------------------------------------
