@@ -130,17 +130,13 @@ def code_for(name, dtype, allowed=_FLOATS, default=dtypes.FLOAT32):
     return default if dtype is None else dtype
 
 
-def _limits(name, low, high, dtype):
-    """Return the ends of a half-open interval as an element type has them, and the largest number in it."""
-    return [computed(partial(_limit, name, dtype, which), low, high) for which in range(3)]
-
-
 def _limit(name, dtype, which, low, high):
     return _interval(name, low, high, dtype)[which]
 
 
 @lru_cache(256)
 def _interval(name, low, high, dtype):
+    """Return the ends of a half-open interval as an element type has them, and the largest number in it."""
     import numpy as np
 
     if not low <= high:
@@ -208,7 +204,7 @@ def random_uniform(F, name, key, *, low: float = 0.0, high: float = 1.0, **made)
     >>> x.shape, bool((x >= -1).min() * (x < 1).min())
     ((2, 3), True)
     """
-    first, end, most = _limits(name, low, high, made["dtype"])
+    first, end, most = [computed(partial(_limit, name, made["dtype"], which), low, high) for which in range(3)]
     return F._uniform_of(key, low=first, high=end, most=most, **made)
 
 
