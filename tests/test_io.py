@@ -69,6 +69,16 @@ def test_a_batch_larger_than_the_data():
     assert batch.data[0].asnumpy()[:, 0].tolist() == [0, 2, 0, 2, 0, 2, 0] and batch.pad == 5
 
 
+def test_arrays_longer_than_the_first_one():
+    """MXNet's page of the iterator has such an example."""
+    data, label = {"a": DATA[:3], "b": DATA}, {"l": DATA[:, 1]}
+    with pytest.warns(UserWarning, match="'a': 3, 'b': 7, 'l': 7}; the first 3 of each are used"):
+        batches = mx.io.NDArrayIter(data, label, 2, shuffle=True)
+    found = [np.concatenate([part.asnumpy() for part in parts]) for parts in zip(*[b.data + b.label for b in batches])]
+    assert [len(x) for x in found] == [4, 4, 4] and sorted(found[0][:3, 0]) == sorted(DATA[:3, 0])
+    assert (found[0] == found[1]).all() and (found[0][:, 1] == found[2]).all()
+
+
 def test_mistakes():
     for data in (None, [], "x", {}, {"a": object()}):
         with pytest.raises(OpTypeError):

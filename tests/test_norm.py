@@ -114,7 +114,6 @@ def test_inference_runs_both_ways():
         (lambda x, v: nd.BatchNorm(x, v, v, v, v, axis=2), "BatchNorm: axis=2 is out of range"),
         (lambda x, v: nd.LayerNorm(x, v, nd.ones((4,))), r"LayerNorm: .*beta has shape \(4,\)"),
         (lambda x, v: nd.BatchNorm(x.astype("int32"), v, v, v, v), "needs floating-point data, got int32"),
-        (lambda x, v: nd.contrib.SyncBatchNorm(x, v, v, v, v, ndev=2, key="a"), "ndev=2"),
     ],
 )
 def test_bad_input(call, message):
@@ -122,6 +121,15 @@ def test_bad_input(call, message):
     with pytest.raises(mx.MXNetError, match=message):
         call(x, v)
     assert v.asnumpy().tolist() == [1, 1, 1]
+
+
+def test_a_model_trained_on_several_devices_runs_on_one():
+    bn = sym.contrib.SyncBatchNorm(sym.Variable("x"), name="bn", fix_gamma=False, eps=0, ndev=8, key="bn")
+    exe = bn.simple_bind(mx.cpu(), x=(2, 1))
+    for array, value in zip([*exe.arg_arrays, *exe.aux_arrays], ([[5], [1]], [1], [0], [1], [4]), strict=True):
+        array[:] = nd.array(value)
+    assert exe.forward()[0].asnumpy().tolist() == [[2], [0]]
+    assert exe.forward(is_train=True)[0].asnumpy().tolist() == [[1], [-1]]
 
 
 # ---- a network that learns ---------------------------------------------------------------------------------------------

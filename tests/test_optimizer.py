@@ -93,6 +93,14 @@ def test_sums_of_squares_of_float16_do_not_overflow():
     assert nd.multi_sum_sq(nd.full((3,), 300, dtype="float16"), num_arrays=1).asnumpy().tolist() == [270000]
 
 
+def test_one_tensor_without_a_state_keeps_its_axes():
+    """Its only result was taken for a list of results: the first row was returned."""
+    w, g = nd.array([[1, 2], [3, 4]]), nd.array([[2, 2], [4, 4]])
+    for found in (nd.multi_sgd_update(w, g, lrs=(0.5,), wds=(0,)),
+                  nd.preloaded_multi_sgd_update(w, g, nd.array([0.5]), nd.array([0]))):  # fmt: skip
+        assert found.asnumpy().tolist() == [[0, 1], [1, 2]]
+
+
 def test_numbers_of_inputs_and_rates():
     w = nd.ones((2,))
     with pytest.raises(mx.MXNetError, match="multi_sgd_mom_update: 2 inputs, but num_weights=1; expected 3 for each tensor"):

@@ -539,3 +539,18 @@ def test_rows_that_come_again_are_those_of_numpy(columns, row_dtype):
     np.testing.assert_array_equal(bound.forward()[0].asnumpy(), np.maximum(x * row + column, np.float32(0)))
     deep = mx.nd.broadcast_add(given[0].reshape((1, rows, columns)).tile((2, 1, 1)), mx.nd.array(x)).asnumpy()
     np.testing.assert_array_equal(deep, np.stack([x, x]) + x)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda zero: nd.one_hot(nd.array([0]), 2, off_value=zero),
+        lambda zero: nd.pad(nd.ones((1, 1, 1, 1)), mode="constant", pad_width=(0,) * 7 + (1,), constant_value=zero),
+        lambda zero: nd.SequenceMask(nd.ones((2, 1)), nd.array([1]), use_sequence_length=True, value=zero),
+        lambda zero: nd._internal._full(shape=(2,), value=zero),
+    ],
+)
+def test_zeros_of_both_signs_are_two_parameters(call):
+    """They are equal: the second call was prepared as the first one."""
+    for zero in (-0.0, 0.0, -0.0):
+        assert np.signbit(call(zero).asnumpy().ravel()[-1]) == np.signbit(zero)

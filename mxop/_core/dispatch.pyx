@@ -129,9 +129,9 @@ cdef object run_writing(OpFunction f, object inputs, object attrs, object out, i
         targets += [None] * (f.op.num_outputs(attrs, len(inputs)) - n)
         for k, at in written:
             targets[at] = inputs[k]
-        results = list(run_kind(f, given, attrs, targets, req))
-    else:  # only what is returned is added
-        results = list(run_kind(f, given, attrs, None, REQ_WRITE))
+    found = run_kind(f, given, attrs, targets if req == REQ_WRITE else None, REQ_WRITE)
+    results = list(found) if isinstance(found, (list, tuple)) else [found]
+    if req != REQ_WRITE:  # only what is returned is added
         states = [None] * len(results)
         for k, at in written:
             states[at] = inputs[k]

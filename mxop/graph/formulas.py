@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from ..formula import Expr, const, leaves, param, substitute, walk
 from ..opdef import Attrs, Elementwise, Formula
@@ -25,11 +24,6 @@ _found: dict[tuple, tuple[Expr, ...] | None] = {}
 on_change(lambda op: _found.clear())
 
 
-def exact(attrs: Attrs) -> Any:
-    """Return a key that differs for all different parameters: 0.0 == -0.0 and 1 == True as values."""
-    return repr(attrs.values_) if 0.0 in attrs.values_ else attrs.values_
-
-
 def specialised(node: Node, known: Known) -> tuple[Expr, ...] | None:
     """Return the formulas of an elementwise node over its inputs.
 
@@ -42,7 +36,7 @@ def specialised(node: Node, known: Known) -> tuple[Expr, ...] | None:
     code = known.only_type(node)
     if code is None or code == dtypes.BOOL:
         return None
-    key = (op, exact(node.attrs), len(node.inputs), code)
+    key = (op, node.attrs, len(node.inputs), code)
     try:
         return _found[key]
     except KeyError:

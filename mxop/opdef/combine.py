@@ -109,13 +109,12 @@ class Reduction(Operator):
 
     def formulas(self, attrs: Attrs) -> tuple[Formula, Formula | None]:
         """Return the traced formula of an element, and the final one (over the combined value and the count)."""
-        key = attrs.values_
-        found = self._formulas.get(key)
+        found = self._formulas.get(attrs)
         if found is None:
             values = {n: attrs[n] for n in attrs if n not in OWN}
             first = self._traced(self.function, input_(0), **values)
             last = None if self.final is None else self._traced(self.final, input_(0), input_(1), **values)
-            found = keep(self._formulas, key, (first, last))  # keyed by all parameters, of which axes change most
+            found = keep(self._formulas, attrs, (first, last))  # keyed by all parameters, of which axes change most
         return found
 
     def _traced(self, function: Callable, *args: Expr, **params: Any) -> Formula:

@@ -446,18 +446,26 @@ def param_from(name: str, annotation: Any, default: Any, function: Callable) -> 
 IS_TRAIN = "is_train"
 
 
+def _told(value: Any) -> Any:
+    """Return what tells a parameter from others, as equality does except for 0.0 and -0.0."""
+    if type(value) is tuple:
+        return tuple([_told(v) for v in value])
+    return repr(value) if type(value) is float and value == 0 else value
+
+
 class Attrs(dict):
     """Parsed parameters of a call: a frozen dictionary, whose items are attributes too.
 
     It is a dictionary because ``function(**attrs)`` is fastest with one.
     """
 
-    __slots__ = ("_hash", "names", "values_")
+    __slots__ = ("_hash", "_told", "names", "values_")
 
     def __init__(self, names: tuple[str, ...], values: tuple):
         super().__init__(zip(names, values, strict=True))
         self.names, self.values_ = names, values
-        self._hash = hash((names, values))
+        self._told = _told(values)
+        self._hash = hash((names, self._told))
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -469,7 +477,7 @@ class Attrs(dict):
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Attrs) and self.names == other.names and self.values_ == other.values_
+        return isinstance(other, Attrs) and self.names == other.names and self._told == other._told
 
     def __ne__(self, other: object) -> bool:
         return not self == other

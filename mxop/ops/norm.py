@@ -185,14 +185,12 @@ def BatchNorm_v1(F, data, gamma, beta, moving_mean, moving_var, *, is_train, **p
 
 @_batch_operator("_contrib_SyncBatchNorm", extra_params=_V1, param_order=[*(p.name for p in _V1), "ndev", "key"])
 def sync_batch_norm(F, data, gamma, beta, moving_mean, moving_var, *, ndev: int = 1, key: str, is_train, **params):
-    """``BatchNorm_v1`` over a batch on `ndev` devices; there is one device here, and `key` has no effect.
+    """``BatchNorm_v1``: as one device has the whole batch here, `ndev` and `key` have no effect.
 
     >>> x, one, zero = mx.nd.array([[-1], [2]]), mx.nd.ones((1,)), mx.nd.zeros((1,))
     >>> mx.nd.contrib.SyncBatchNorm(x, one, zero, zero.copy(), one.copy(), eps=0, key="a").asnumpy().tolist()
     [[-1.0], [2.0]]
     """
-    if ndev != 1:
-        raise OpValueError(f"operator _contrib_SyncBatchNorm: ndev={ndev}; a graph is on one device")
     return _batch(F, data, gamma, beta, moving_mean, moving_var, is_train=is_train, **params)
 
 

@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from typing import Annotated, Literal
 
 from ..opdef import DType, F, Range, Scalar, Shape, composite, elementwise, kernel
+from ..opdef.params import Spec
 from ..opdef.symbolic import computed
 from ..support import dtypes, generators
 from ..support.errors import OpTypeError, OpValueError
@@ -129,17 +130,13 @@ def code_for(name, dtype, allowed=_FLOATS, default=dtypes.FLOAT32):
     return default if dtype is None else dtype
 
 
-def _limits(name, low, high, dtype):
-    """Return the ends of a half-open interval as an element type has them, and the largest number in it."""
-    return [computed(partial(_limit, name, dtype, which), low, high) for which in range(3)]
-
-
 def _limit(name, dtype, which, low, high):
     return _interval(name, low, high, dtype)[which]
 
 
 @lru_cache(256)
 def _interval(name, low, high, dtype):
+    """Return the ends of a half-open interval as an element type has them, and the largest number in it."""
     import numpy as np
 
     if not low <= high:
@@ -162,24 +159,42 @@ def _above(name, limit, **numbers):
             raise OpValueError(f"operator {name}: {key}={value}; expected {expected}")
 
 
-def _binomial(name, k, p):
-    """Return shape and scale of the gamma distribution whose Poisson numbers are those of a negative binomial."""
-    _above(name, ">=", k=k, p=p)
-    odds = max(1 - p, 0.0) / p if p else math.inf
-    return {"alpha": float(k), "beta": odds if k else 0.0}
-
-
-def _mixed(F, name, key, mu, alpha, **made):
-    """Return numbers of a negative binomial distribution by mean and dispersion; without dispersion they are Poisson's."""
-    _above(name, ">=", mu=mu, alpha=alpha)
-    if not alpha:
-        return F._poisson_of(key, lam=mu, **made)
-    return F._mixed_poisson_of(key, alpha=1 / alpha, beta=alpha * mu, **made)
-
-
 # ---- operators ------------------------------------------------------------------------------------------------------
-@composite(name="_random_uniform", aliases=("random_uniform", "uniform"), random=True)
-def random_uniform(F, *, low: float = 0.0, high: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None):
+def _distribution(*aliases):
+    """Make two operators of ``function(F, name, key, *, parameters..., **made)``, which draws what `made` says.
+
+    One draws in a shape and type that are given, the other, whose name ends with ``_like``, in those of an array.
+    """
+
+    def decorate(function):
+        title = f"_{function.__name__}"
+        params = Spec.of(title, function).params
+
+        def draw(F, *, shape: Shape = (), ctx: str = "", dtype: DType | None = None, **given):
+            return function(F, title, F._draw_key(ctx=ctx), shape=shape, dtype=code_for(title, dtype), **given)
+
+        def like(F, data, **given):
+            return function(F, title + "_like", key_for(F, data), shape=data.shape, dtype=dtypes.code_of(data.dtype), **given)
+
+        public = title.replace("_random_", "random.")
+        draw.__doc__ = function.__doc__
+        like.__doc__ = f"""Draw as ``{public}`` does, in the shape and type of `data`, whose values do not matter.
+
+        >>> mx.nd.{public}_like(mx.nd.zeros((2, 3))).shape
+        (2, 3)
+        """
+        made = composite(draw, name=title, aliases=(title[1:], *aliases), random=True, extra_params=params,
+                         param_order=[*(p.name for p in params), "shape", "ctx", "dtype"])  # fmt: skip
+        op = composite(like, name=title + "_like", random=True, extra_params=params)
+        equal_shapes(op)
+        typed_by_first(op)
+        return made
+
+    return decorate
+
+
+@_distribution("uniform")
+def random_uniform(F, name, key, *, low: float = 0.0, high: float = 1.0, **made):
     """Draw numbers of a uniform distribution over the interval from `low` (included) to `high` (excluded).
 
     A float32 has 24 random bits, a float64 53.
@@ -189,25 +204,24 @@ def random_uniform(F, *, low: float = 0.0, high: float = 1.0, shape: Shape = (),
     >>> x.shape, bool((x >= -1).min() * (x < 1).min())
     ((2, 3), True)
     """
-    code = code_for("_random_uniform", dtype)
-    first, end, most = _limits("_random_uniform", low, high, code)
-    return F._uniform_of(F._draw_key(ctx=ctx), low=first, high=end, most=most, shape=shape, dtype=code)
+    first, end, most = [computed(partial(_limit, name, made["dtype"], which), low, high) for which in range(3)]
+    return F._uniform_of(key, low=first, high=end, most=most, **made)
 
 
-@composite(name="_random_normal", aliases=("random_normal", "normal"), random=True)
-def random_normal(F, *, loc: float = 0.0, scale: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None):
+@_distribution("normal")
+def random_normal(F, name, key, *, loc: float = 0.0, scale: float = 1.0, **made):
     """Draw numbers of a normal distribution of mean `loc` and standard deviation `scale`.
 
     >>> mx.random.seed(7)
     >>> 4.95 < mx.nd.random.normal(5, 0.1, shape=(100,)).mean().item() < 5.05
     True
     """
-    _above("_random_normal", ">", scale=scale)
-    return F._normal_of(F._draw_key(ctx=ctx), loc=loc, scale=scale, shape=shape, dtype=code_for("_random_normal", dtype))
+    _above(name, ">", scale=scale)
+    return F._normal_of(key, loc=loc, scale=scale, **made)
 
 
-@composite(name="_random_exponential", aliases=("random_exponential",), random=True)
-def random_exponential(F, *, lam: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None):
+@_distribution()
+def random_exponential(F, name, key, *, lam: float = 1.0, **made):
     """Draw numbers of an exponential distribution of rate `lam`.
 
     The first argument of ``mx.nd.random.exponential`` is MXNet's `scale`, which is ``1 / lam``.
@@ -215,8 +229,61 @@ def random_exponential(F, *, lam: float = 1.0, shape: Shape = (), ctx: str = "",
     >>> bool(mx.nd.random.exponential(2, shape=(3,)).min() >= 0)
     True
     """
-    _above("_random_exponential", ">", lam=lam)
-    return F._exponential_of(F._draw_key(ctx=ctx), lam=lam, shape=shape, dtype=code_for("_random_exponential", dtype))
+    _above(name, ">", lam=lam)
+    return F._exponential_of(key, lam=lam, **made)
+
+
+@_distribution()
+def random_gamma(F, name, key, *, alpha: float = 1.0, beta: float = 1.0, **made):
+    """Draw numbers of a gamma distribution of shape `alpha` and scale `beta`: their mean is ``alpha * beta``.
+
+    >>> mx.random.seed(7)
+    >>> 4.4 < mx.nd.random.gamma(9, 0.5, shape=(10000,)).mean().item() < 4.6
+    True
+    """
+    _above(name, ">", alpha=alpha, beta=beta)
+    return F._gamma_of(key, alpha=alpha, beta=beta, **made)
+
+
+@_distribution()
+def random_poisson(F, name, key, *, lam: float = 1.0, **made):
+    """Draw numbers of a Poisson distribution of mean `lam`, as floating-point numbers.
+
+    >>> mx.random.seed(7)
+    >>> 3.9 < mx.nd.random.poisson(4, shape=(10000,)).mean().item() < 4.1
+    True
+    """
+    _above(name, ">=", lam=lam)
+    return F._poisson_of(key, lam=lam, **made)
+
+
+@_distribution()
+def random_negative_binomial(F, name, key, *, k: int = 1, p: float = 1.0, **made):
+    """Draw the number of failures before `k` successes, each with probability `p`; above 1 that counts as 1.
+
+    >>> mx.random.seed(7)
+    >>> 2.9 < mx.nd.random.negative_binomial(3, 0.5, shape=(10000,)).mean().item() < 3.1
+    True
+    """
+    _above(name, ">=", k=k, p=p)
+    odds = max(1 - p, 0.0) / p if p else math.inf  # the scale of gamma numbers, which are the means of Poisson's
+    return F._mixed_poisson_of(key, alpha=float(k), beta=odds if k else 0.0, **made)
+
+
+@_distribution()
+def random_generalized_negative_binomial(F, name, key, *, mu: float = 1.0, alpha: float = 1.0, **made):
+    """Draw numbers of a negative binomial distribution of mean `mu` and dispersion `alpha`.
+
+    Their variance is ``mu + alpha * mu**2``; without dispersion it is the Poisson distribution.
+
+    >>> mx.random.seed(7)
+    >>> 2.8 < mx.nd.random.generalized_negative_binomial(3, 0.5, shape=(10000,)).mean().item() < 3.2
+    True
+    """
+    _above(name, ">=", mu=mu, alpha=alpha)
+    if not alpha:
+        return F._poisson_of(key, lam=mu, **made)
+    return F._mixed_poisson_of(key, alpha=1 / alpha, beta=alpha * mu, **made)
 
 
 @composite(name="_random_randint", aliases=("_npi_random_randint", "random_randint"), random=True)
@@ -237,152 +304,6 @@ def random_randint(F, *, low: Scalar, high: Scalar, shape: Shape = (), ctx: str 
         )
     made = F._ranged_of if max(-low, high) <= 2**50 else F._integers_of
     return made(F._draw_key(ctx=ctx), low=int(low), count=int(high) - int(low), shape=shape, dtype=code)
-
-
-@composite(name="_random_gamma", aliases=("random_gamma",), random=True)
-def random_gamma(F, *, alpha: float = 1.0, beta: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None):
-    """Draw numbers of a gamma distribution of shape `alpha` and scale `beta`: their mean is ``alpha * beta``.
-
-    >>> mx.random.seed(7)
-    >>> 4.4 < mx.nd.random.gamma(9, 0.5, shape=(10000,)).mean().item() < 4.6
-    True
-    """
-    _above("_random_gamma", ">", alpha=alpha, beta=beta)
-    code = code_for("_random_gamma", dtype)
-    return F._gamma_of(F._draw_key(ctx=ctx), alpha=alpha, beta=beta, shape=shape, dtype=code)
-
-
-@composite(name="_random_poisson", aliases=("random_poisson",), random=True)
-def random_poisson(F, *, lam: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None):
-    """Draw numbers of a Poisson distribution of mean `lam`, as floating-point numbers.
-
-    >>> mx.random.seed(7)
-    >>> 3.9 < mx.nd.random.poisson(4, shape=(10000,)).mean().item() < 4.1
-    True
-    """
-    _above("_random_poisson", ">=", lam=lam)
-    return F._poisson_of(F._draw_key(ctx=ctx), lam=lam, shape=shape, dtype=code_for("_random_poisson", dtype))
-
-
-@composite(name="_random_negative_binomial", aliases=("random_negative_binomial",), random=True)
-def random_negative_binomial(F, *, k: int = 1, p: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None):
-    """Draw the number of failures before `k` successes, each with probability `p`; above 1 that counts as 1.
-
-    >>> mx.random.seed(7)
-    >>> 2.9 < mx.nd.random.negative_binomial(3, 0.5, shape=(10000,)).mean().item() < 3.1
-    True
-    """
-    name = "_random_negative_binomial"
-    of = _binomial(name, k, p)
-    return F._mixed_poisson_of(F._draw_key(ctx=ctx), **of, shape=shape, dtype=code_for(name, dtype))
-
-
-@composite(name="_random_generalized_negative_binomial", aliases=("random_generalized_negative_binomial",), random=True)
-def random_generalized_negative_binomial(
-    F, *, mu: float = 1.0, alpha: float = 1.0, shape: Shape = (), ctx: str = "", dtype: DType | None = None
-):
-    """Draw numbers of a negative binomial distribution of mean `mu` and dispersion `alpha`.
-
-    Their variance is ``mu + alpha * mu**2``; without dispersion it is the Poisson distribution.
-
-    >>> mx.random.seed(7)
-    >>> 2.8 < mx.nd.random.generalized_negative_binomial(3, 0.5, shape=(10000,)).mean().item() < 3.2
-    True
-    """
-    name = "_random_generalized_negative_binomial"
-    return _mixed(F, name, F._draw_key(ctx=ctx), mu, alpha, shape=shape, dtype=code_for(name, dtype))
-
-
-# ---- operators in the shape, type and device of an array --------------------------------------------------------------
-def _like(name):
-    """Decorate an operator that draws in the shape and type of its input, whose values do not matter."""
-
-    def decorate(function):
-        op = composite(function, name=name, random=True)
-        equal_shapes(op)
-        typed_by_first(op)
-        return op
-
-    return decorate
-
-
-def _as(data):
-    return {"shape": data.shape, "dtype": dtypes.code_of(data.dtype)}
-
-
-@_like("_random_uniform_like")
-def random_uniform_like(F, data, *, low: float = 0.0, high: float = 1.0):
-    """Draw as ``random.uniform`` does, in the shape and type of `data`, whose values do not matter.
-
-    >>> mx.nd.random.uniform_like(mx.nd.zeros((2, 3), dtype='float64')).shape
-    (2, 3)
-    """
-    first, end, most = _limits("_random_uniform_like", low, high, dtypes.code_of(data.dtype))
-    return F._uniform_of(key_for(F, data), low=first, high=end, most=most, **_as(data))
-
-
-@_like("_random_normal_like")
-def random_normal_like(F, data, *, loc: float = 0.0, scale: float = 1.0):
-    """Draw as ``random.normal`` does, in the shape and type of `data`.
-
-    >>> mx.nd.random.normal_like(mx.nd.zeros((2, 3), dtype='float64')).dtype.__name__
-    'float64'
-    """
-    _above("_random_normal_like", ">", scale=scale)
-    return F._normal_of(key_for(F, data), loc=loc, scale=scale, **_as(data))
-
-
-@_like("_random_exponential_like")
-def random_exponential_like(F, data, *, lam: float = 1.0):
-    """Draw numbers of an exponential distribution of rate `lam`, in the shape and type of `data`.
-
-    >>> mx.nd.random.exponential_like(mx.nd.zeros((2, 3)), lam=2).shape
-    (2, 3)
-    """
-    _above("_random_exponential_like", ">", lam=lam)
-    return F._exponential_of(key_for(F, data), lam=lam, **_as(data))
-
-
-@_like("_random_gamma_like")
-def random_gamma_like(F, data, *, alpha: float = 1.0, beta: float = 1.0):
-    """Draw as ``random.gamma`` does, in the shape and type of `data`.
-
-    >>> mx.nd.random.gamma_like(mx.nd.zeros((2, 3)), alpha=2).shape
-    (2, 3)
-    """
-    _above("_random_gamma_like", ">", alpha=alpha, beta=beta)
-    return F._gamma_of(key_for(F, data), alpha=alpha, beta=beta, **_as(data))
-
-
-@_like("_random_poisson_like")
-def random_poisson_like(F, data, *, lam: float = 1.0):
-    """Draw as ``random.poisson`` does, in the shape and type of `data`.
-
-    >>> mx.nd.random.poisson_like(mx.nd.zeros((2, 3)), lam=4).shape
-    (2, 3)
-    """
-    _above("_random_poisson_like", ">=", lam=lam)
-    return F._poisson_of(key_for(F, data), lam=lam, **_as(data))
-
-
-@_like("_random_negative_binomial_like")
-def random_negative_binomial_like(F, data, *, k: int = 1, p: float = 1.0):
-    """Draw as ``random.negative_binomial`` does, in the shape and type of `data`.
-
-    >>> mx.nd.random.negative_binomial_like(mx.nd.zeros((2, 3)), k=2, p=0.5).shape
-    (2, 3)
-    """
-    return F._mixed_poisson_of(key_for(F, data), **_binomial("_random_negative_binomial_like", k, p), **_as(data))
-
-
-@_like("_random_generalized_negative_binomial_like")
-def random_generalized_negative_binomial_like(F, data, *, mu: float = 1.0, alpha: float = 1.0):
-    """Draw as ``random.generalized_negative_binomial`` does, in the shape and type of `data`.
-
-    >>> mx.nd.random.generalized_negative_binomial_like(mx.nd.zeros((2, 3)), mu=2).shape
-    (2, 3)
-    """
-    return _mixed(F, "_random_generalized_negative_binomial_like", key_for(F, data), mu, alpha, **_as(data))
 
 
 @composite(

@@ -87,10 +87,6 @@ def _packed(n, offset, lower):
     return rows[order], columns[order]
 
 
-def _extracttrian(a, offset=0, lower=True):
-    return a[..., *_packed(a.shape[-1], offset, lower)]
-
-
 def _maketrian(a, offset=0, lower=True):
     n = int(np.sqrt(2 * a.shape[-1])) + abs(offset)
     result = np.zeros((*a.shape[:-1], n, n), a.dtype)
@@ -159,7 +155,8 @@ RECORDS: dict[str, Record] = {
     "_triangle": _cases(lambda A, offset=0, lower=True: (np.tril if lower else np.triu)(A, offset),
                         ({}, (3, 3)), ({"offset": -1, "lower": False}, (2, 2, 3)), dtypes="fi", order=2),
     "_linalg_extracttrian": _cases(
-        _extracttrian, ({}, (3, 3)), ({"offset": 1}, (2, 3, 3)), ({"lower": False}, (1, 2, 2, 2)), ({"offset": -1}, (4, 4)),
+        lambda a, offset=0, lower=True: a[..., *_packed(a.shape[-1], offset, lower)],
+        ({}, (3, 3)), ({"offset": 1}, (2, 3, 3)), ({"lower": False}, (1, 2, 2, 2)), ({"offset": -1}, (4, 4)),
         dtypes="fi", order=2,
         refuses=[Refusal("square matrices", shapes=((2, 3),)), Refusal("no triangle", params={"offset": 4})],
     ),

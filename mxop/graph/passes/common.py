@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..formulas import exact
 from ..infer import Known
 from ..ir import Entry, Graph, Node
 from ..rewrite import rewrite
@@ -28,7 +27,7 @@ class CommonSubexpressions(Pass):
         def replace(node: Node) -> list[Entry] | None:
             if not is_pure(node):
                 return None
-            found = first.setdefault((node.op, exact(node.attrs), node.inputs), node)
+            found = first.setdefault((node.op, node.attrs, node.inputs), node)
             return None if found is node else [(found, k) for k in range(node.n_outputs)]
 
         return rewrite(graph, replace, known)[0]

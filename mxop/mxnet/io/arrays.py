@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import ndarray as nd
 from ...ndarray import NDArray
-from ...support.errors import MXNetError, OpTypeError, OpValueError, UnsupportedError, shown
+from ...support.errors import MXNetError, OpTypeError, OpValueError, UnsupportedError, shown, warn
 from .base import DataBatch, DataDesc, DataIter, checked_size
 
 _LAST = ("pad", "discard", "roll_over")
@@ -48,7 +48,7 @@ class NDArrayIter(DataIter):
     ----------
     data : array, list or dict of arrays
         NDArrays, NumPy arrays, or csr matrices, whose batches are csr, too; their elements lie along the batch axis of
-        `layout`.
+        `layout`.  Those after the first array may be longer; what they have more is left out.
     label : array, list or dict of arrays, optional
     batch_size : int
     shuffle : bool
@@ -85,11 +85,14 @@ class NDArrayIter(DataIter):
         self.reset()
 
     def _counted(self) -> int:
-        """Return how many elements the arrays have."""
+        """Return how many elements the first array has; all others need as many."""
         sizes = {name: a.shape[self._axis] if self._axis < a.ndim else 0 for name, a in [*self.data, *self.label]}
-        if len(set(sizes.values())) > 1:
-            raise OpValueError(f"NDArrayIter: the arrays have different numbers of elements along axis {self._axis}: {sizes}")
-        return next(iter(sizes.values()))
+        n, text = next(iter(sizes.values())), f"different numbers of elements along axis {self._axis}: {sizes}"
+        if min(sizes.values()) < n:
+            raise OpValueError(f"NDArrayIter: the arrays have {text}")
+        if max(sizes.values()) > n:
+            warn(f"NDArrayIter: the arrays have {text}; the first {n} of each are used")
+        return n
 
     @property
     def data_list(self) -> list[NDArray]:
