@@ -19,8 +19,8 @@ def device(ctx: Context | None, function: str) -> Context:
     if ctx is None:
         return current_context()
     if not isinstance(ctx, Context):
-        tuples = f"; a shape is one tuple: {function}((2, 3))" if isinstance(ctx, int) else ""
-        raise OpTypeError(f"{function}: ctx={ctx!r} is not a context; expected something like mx.cpu() or mx.gpu(0){tuples}")
+        hint = f"; a shape is one tuple: {function}((2, 3))" if isinstance(ctx, int) else "; a type is given as dtype="
+        raise OpTypeError(f"{function}: ctx={ctx!r} is not a context; expected something like mx.cpu() or mx.gpu(0){hint}")
     return ctx
 
 
