@@ -254,6 +254,7 @@ SPELLINGS = [
     (lambda: nd.zeros(2, 3), TypeError, ["nd.zeros: ctx=3", "a shape is one tuple: nd.zeros((2, 3))"]),
     (lambda: nd.ones(2, 3), TypeError, ["nd.ones: ctx=3", "a shape is one tuple: nd.ones((2, 3))"]),
     (lambda: nd.zeros(2, "float32"), TypeError, ["nd.zeros: ctx='float32'", "a type is given as dtype="]),
+    (lambda: nd.zeros(2, np.dtype("int64")), TypeError, ["nd.zeros: ctx=", "a type is given as dtype="]),
     (lambda: nd.array([1], np.int32), TypeError, ["nd.array: ctx=", "a type is given as dtype="]),
     (lambda: nd.random.normal(0, 1, 2, 2), TypeError, ["nd.random.normal: dtype=2", "a shape is one tuple: shape=(2, 3)"]),
     (lambda: sym.random.uniform(0, 1, 2, 2), TypeError, ["sym.random.uniform: dtype=2", "a shape is one tuple"]),

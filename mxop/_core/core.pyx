@@ -133,8 +133,8 @@ def hook(getitem, setitem, reshape, transpose, iterate, contains, text, leaving)
 cdef object unsupported(int at, object other):
     """Leave an operation to the other operand; refuse sequences that Python would repeat, an array being an index, or extend."""
     if (at == ADD or at == MUL) and isinstance(other, Sequences):
-        hint = "" if isinstance(other, (str, bytes)) else ": make an array of it with mx.nd.array()"
-        raise OpTypeError(f"NDArray {'+' if at == ADD else '*'} {type(other).__name__} is not supported{hint}")
+        raise OpTypeError(f"NDArray {'+' if at == ADD else '*'} {type(other).__name__} is not supported: "
+                          "make an array of it with mx.nd.array()")
     return NotImplemented
 
 

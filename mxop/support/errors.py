@@ -216,6 +216,7 @@ _OTHER_WORDS = {
     "conv2d": ("Convolution",), "linear": ("FullyConnected",), "dense": ("FullyConnected",), "max_pool2d": ("Pooling",),
     "gelu": ("LeakyReLU",), "inv": ("inverse",), "lr": ("learning_rate",), "size": ("shape",), "no_grad": ("pause",),
     "vstack": ("concat",), "hstack": ("concat",), "rand": ("uniform",), "permutation": ("shuffle",), "choice": ("multinomial",),
+    "outer": ("broadcast_mul",),
 }  # fmt: skip
 
 
