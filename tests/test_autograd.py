@@ -251,6 +251,16 @@ def test_retain_graph():
         y.backward()
 
 
+def test_a_second_backward_names_the_operator_of_a_plan():
+    x = nd.array([[1, 2]])
+    x.attach_grad()
+    with autograd.record():
+        y = nd.softmax_cross_entropy(x, nd.array([0]))
+    y.backward()
+    with pytest.raises(mx.MXNetError, match="cannot differentiate operator softmax_cross_entropy again"):
+        y.backward()
+
+
 def test_train_mode_of_backward():
     seen = []
 

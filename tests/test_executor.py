@@ -367,6 +367,8 @@ ONE, TWO, THREE = nd.ones((1,)), nd.ones((2,)), nd.ones((3,))
         (lambda: (a + b).simple_bind(mx.cpu()), ValueError, r"do not follow.*a: \(unknown\), b: \(unknown\)"),
         (lambda: (a + b).simple_bind(mx.cpu(), type_dict={"a": "int32", "b": "int64"}, a=(2,)), TypeError, "lhs has dtype"),
         (lambda: bound(a, a=[1, 2]).forward(b=TWO), TypeError, "Unknown argument b"),
+        (lambda: bound(a, a=[1, 2]).forward(TWO), TypeError, r"is_train is an NDArray.*by name: forward\(data=x\)"),
+        (lambda: bound(a, a=[1, 2]).forward(ONE), TypeError, "is_train is an NDArray"),
         (lambda: bound(a, a=[1, 2]).forward(a=THREE), ValueError, r"Argument a: expected shape \(2,\), got \(3,\)"),
         (lambda: (a + b).eval(a=TWO), ValueError, "key `b` is missing"),
         (lambda: (a + b).gradient(["c"]), ValueError, "'c' is not an argument"),

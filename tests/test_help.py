@@ -209,6 +209,16 @@ def test_matplotlib_takes_an_array_for_one_set_of_data():
     assert type(copied) is np.ndarray and copied.dtype == np.float32
 
 
+def test_signatures_show_that_an_operator_takes_any_parameters():
+    """Custom and operators of libraries get parameters that only their own code knows."""
+    for space in (mx.nd, mx.sym):
+        names = [str(p) for p in inspect.signature(space.Custom).parameters.values()]
+        assert names[0].startswith("*data") and names[-1] == "**kwargs"
+    stub = Path(mx.__file__).with_name("ndarray") / "__init__.pyi"
+    definition = stub.read_text(encoding="utf-8").split("def Custom(")[1].split("->")[0]
+    assert "**kwargs: Any," in definition
+
+
 def test_each_name_of_an_operator_names_its_symbols():
     x = mx.sym.Variable("x")
     with mx.name.NameManager():

@@ -138,6 +138,7 @@ def test_numpy_functions_take_arrays():
     assert np.asarray(x).tolist() == np.array(x).tolist() == [[1, 2], [3, 4]]
     assert np.sum(x).item() == 10 and np.mean(x, axis=0).tolist() == [2, 3]
     assert np.concatenate([x, x]).shape == (4, 2) and np.reshape(x, 4).shape == (4,) and np.transpose(x).shape == (2, 2)
+    assert np.argsort(-x, axis=1, kind="stable").tolist() == [[1, 0], [1, 0]]  # NumPy's own, for the method has no `kind`
     np.testing.assert_array_equal(x, [[1, 2], [3, 4]])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mxop as mx
-from mxop.errors import OpLookupError, OpTypeError, OpValueError
+from mxop.errors import OpIndexError, OpLookupError, OpTypeError, OpValueError
 
 RANDOM = np.random.RandomState(5)
 
@@ -144,11 +144,21 @@ def test_functions():
 @pytest.mark.parametrize("name, kwargs, label, pred", [
     ("acc", {}, [0, 1, 2], [0, 1]), ("top_k_acc", {"top_k": 2}, [0], np.ones((1, 2, 2))),
     ("f1", {}, [0, 1, 2], np.ones((3, 2))), ("perplexity", {"ignore_label": None}, [0, 1], np.ones((3, 2))),
-    ("ce", {}, [0, 1], np.ones((3, 2))), ("pearsonr", {}, [0, 1], np.ones(3)),
+    ("ce", {}, [0, 1], np.ones((3, 2))), ("pearsonr", {}, [0, 1], np.ones(3)), ("mse", {}, [0, 1], np.ones(3)),
 ])  # fmt: skip
 def test_what_does_not_fit(name, kwargs, label, pred):
     with pytest.raises(OpValueError):
         fill(mx.metric.create(name, **kwargs), [(label, pred)])
+
+
+@pytest.mark.parametrize("name, label, pred, kind, text", [
+    ("acc", [0, 1, 2], [[0, 1], [1, 0]], OpValueError, "metric: the length of the labels is 3, that of the predictions 2"),
+    ("rmse", [0, 1], [0, 1, 2], OpValueError, "metric rmse: .*shapes"),
+    ("f1", [0, 1], [0, 1], OpIndexError, "metric f1: axis 1"),
+])  # fmt: skip
+def test_what_does_not_fit_is_named(name, label, pred, kind, text):
+    with pytest.raises(kind, match=text):
+        mx.metric.create(name).update([mx.nd.array(label)], [mx.nd.array(pred)])
 
 
 def test_names():

@@ -143,6 +143,9 @@ def test_the_names_are_read_when_an_error_needs_them():
     (lambda: mx.nd.conv2d, "did you mean 'Convolution'?"), (lambda: mx.nd.linear, "did you mean 'FullyConnected'?"),
     (lambda: mx.nd.random.normal(size=3), "did you mean 'shape'?"),
     (lambda: mx.nd.contrib.geo_mean, "has no operator 'geo_mean'"),
+    (lambda: mx.nd.std, "it is the method x.std()"), (lambda: mx.sym.std, "it is the method x.std()"),
+    (lambda: mx.nd.random.seed, "it is mx.random.seed"), (lambda: mx.sym.random.seed, "it is mx.random.seed"),
+    (lambda: mx.nd.image.imread, "it is mx.image.imread"), (lambda: mx.nd.random.permutation, "did you mean 'shuffle'?"),
 ])  # fmt: skip
 def test_suggestions(get, end):
     assert told(get).endswith(end), told(get)

@@ -243,7 +243,7 @@ cdef list ordered(list heads):
                 else:
                     stack.append(parent)
     if freed is not None:
-        warnings.warn(f"the result of {name_of(freed)} counts as a constant: an earlier backward() freed its history; pass "
+        warnings.warn(f"the result of {owner(freed)} counts as a constant: an earlier backward() freed its history; pass "
                       "retain_graph=True to that one, or say with detach() that it is meant", GradientWarning, stacklevel=3)
     for i in range(1, len(found)):
         if (<Node>found[i]).serial > (<Node>found[i - 1]).serial:
@@ -515,6 +515,8 @@ cdef Array constant(Array gradient, list variables):
 
 cdef str owner(Node node):
     """Return the name of what a node's gradient rule belongs to."""
+    if isinstance(node.user, Recorded):
+        return f"operator {(<Recorded>node.user).plan.described()[0]}"
     return f"operator {node.op.name}" if node.op is not None else type(node.user).__name__
 
 
@@ -665,7 +667,7 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
         order = ordered(nodes)
         for node in order:
             if node.freed:
-                raise MXNetError(f"cannot differentiate {name_of(node)} again: its saved arrays were freed by an earlier "
+                raise MXNetError(f"cannot differentiate {owner(node)} again: its saved arrays were freed by an earlier "
                                  "backward; pass retain_graph=True to that one")
         steps, leaves = order, leaves_of(order, nodes)
         for node in (*order, *leaves):
@@ -751,10 +753,6 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
         if create_graph and isinstance(found[k], Array) and (<Array>found[k]).node is None:
             found[k] = constant(<Array>found[k], variables)
     return found
-
-
-cdef str name_of(Node node):
-    return f"operator {node.op.name}" if node.op is not None else type(node.user).__name__
 
 
 cdef int release(Node node) except -1:

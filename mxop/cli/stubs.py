@@ -142,13 +142,13 @@ _ARRANGED = {"where": " | float", "einsum": " | str"}
 
 def _parameters(op: Operator, value: str) -> list[str]:
     """Return the parameters of an operator's function; `value` is the class of its inputs."""
-    symbol = value == "Symbol"
     others = _ARRANGED.get(op.name, "")
     found: list[str] = []
-    for p in signature(op, symbol=symbol).parameters.values():
+    for p in signature(op, symbol=value == "Symbol").parameters.values():
         default = _default(p.default)
-        if p.kind is p.VAR_POSITIONAL:
-            found.append(f"*{p.name}: {value} | Sequence[{value}]{others}")
+        if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            given = "Any" if op.spec.takes_others else value
+            found.append(f"**kwargs: {given}" if p.kind is p.VAR_KEYWORD else f"*{p.name}: {value} | Sequence[{value}]{others}")
             continue
         if p.kind is p.KEYWORD_ONLY and not any(f.startswith("*") for f in found):
             found.append("*")
@@ -161,7 +161,7 @@ def _parameters(op: Operator, value: str) -> list[str]:
             annotation = {"out": "NDArray | Sequence[NDArray] | None", "name": "str | None",
                           "attr": "Mapping[str, str] | None"}[p.name]  # fmt: skip
         found.append(f"{p.name}: {annotation}{default}")
-    return [*found, f"**kwargs: {value}"] if symbol and not op.variadic else found
+    return found
 
 
 def _result(op: Operator, value: str) -> str:

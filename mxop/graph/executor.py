@@ -219,6 +219,8 @@ class Executor:
         -------
         list of NDArray
         """
+        if isinstance(is_train, core.NDArray):
+            raise OpTypeError("forward: is_train is an NDArray; new values of arguments are given by name: forward(data=x)")
         for name in kwargs:
             if name not in self.arg_dict:
                 raise OpTypeError(f"Unknown argument {name}{closest(name, self.arg_dict)}")

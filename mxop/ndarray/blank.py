@@ -9,6 +9,7 @@ import numpy as np
 from .._core import core, profile
 from ..context import Context, current_context
 from ..opdef.params import Bad, as_shape
+from ..support.dtypes import CODES
 from ..support.errors import OpTypeError, OpValueError
 
 NDArray = core.NDArray
@@ -19,8 +20,10 @@ def device(ctx: Context | None, function: str) -> Context:
     if ctx is None:
         return current_context()
     if not isinstance(ctx, Context):
-        tuples = f"; a shape is one tuple: {function}((2, 3))" if isinstance(ctx, int) else ""
-        raise OpTypeError(f"{function}: ctx={ctx!r} is not a context; expected something like mx.cpu() or mx.gpu(0){tuples}")
+        hint = f"; a shape is one tuple: {function}((2, 3))" if isinstance(ctx, int) else ""
+        if isinstance(ctx, type) or str(ctx) in CODES:
+            hint = "; a type is given as dtype="
+        raise OpTypeError(f"{function}: ctx={ctx!r} is not a context; expected something like mx.cpu() or mx.gpu(0){hint}")
     return ctx
 
 

@@ -19,8 +19,10 @@ Draw = Callable[[str, dict, Any, Any, Any, Any, dict], Any]
 _PLAIN = (int, float)
 
 
-def _of_arrays(name: str, params: dict[str, Any], kind: type, many: bool = True) -> bool:
+def _of_arrays(name: str, params: dict[str, Any], dtype: Any, kind: type, many: bool = True) -> bool:
     """Return whether the parameters are arrays (or symbols); they are all such, or all numbers."""
+    if type(dtype) is int:
+        raise OpTypeError(f"{name}: dtype={dtype} is not a type; a shape is one tuple: shape=(2, 3)")
     for value in params.values():
         if type(value) not in _PLAIN:
             break
@@ -45,7 +47,7 @@ def on_arrays(operator: Callable[[str], Callable], kind: type) -> Draw:
         shape, dtype = (None if shape is NULL else shape), (None if dtype is NULL else dtype)
         if dtype is None:
             dtype = getattr(out, "dtype", None)
-        if _of_arrays(f"nd.random.{name}", params, kind, name != "randint"):
+        if _of_arrays(f"nd.random.{name}", params, dtype, kind, name != "randint"):
             shape = () if shape is None else shape
             return operator(f"_sample_{name}")(*params.values(), shape=shape, dtype=dtype, **options)
         if shape is None:
@@ -64,7 +66,7 @@ def on_symbols(operator: Callable[[str], Callable], kind: type) -> Draw:
     def draw(name: str, params: dict[str, Any], shape: Any, dtype: Any, ctx: Any, out: Any, options: dict[str, Any]) -> Any:
         given = {"shape": shape, "dtype": dtype, "ctx": None if ctx is None else str(ctx), "out": out}
         options |= {key: value for key, value in given.items() if value is not None}
-        if _of_arrays(f"sym.random.{name}", params, kind, name != "randint"):
+        if _of_arrays(f"sym.random.{name}", params, dtype, kind, name != "randint"):
             return operator(f"_sample_{name}")(*params.values(), **options)
         return operator(f"_random_{name}")(**params, **options)
 

@@ -37,6 +37,8 @@ def signature(op: Operator, symbol: bool = False) -> inspect.Signature:
         found.append(P(row.name, kind, default=default))
     own = ("name", "attr") if symbol else ("out", "name")
     found += [P(n, P.KEYWORD_ONLY, default=None) for n in (*op.by_keyword, *own)]
+    if op.spec.takes_others or (symbol and not op.variadic):
+        found.append(P("kwargs", P.VAR_KEYWORD))
     return inspect.Signature(found)
 
 

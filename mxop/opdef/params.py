@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..support import dtypes
-from ..support.errors import OpLookupError, OpTypeError, OpValueError, closest, shown, warn
+from ..support.errors import OpParameterError, OpTypeError, OpValueError, closest, shown, warn
 from .above import ask
 from .places import place
 from .symbolic import SymbolicNumber
@@ -558,7 +558,7 @@ class Spec:
 
         Raises
         ------
-        OpLookupError
+        OpParameterError
             If the operator has no parameter of a given name.
         OpTypeError, OpValueError
             If a required parameter is missing, or a value does not fit.
@@ -574,8 +574,8 @@ class Spec:
                     warn(f"operator {self.op_name} has no parameters; {name}={shown(value)} is ignored")
                     continue
                 known += "; the mode is that of autograd.record or forward(is_train=)" if name == IS_TRAIN else ""
-                raise OpLookupError(f"operator {self.op_name} has no parameter {name!r} (given {shown(value)}); its parameters "
-                                    f"are: {known}{closest(name, self.names)}")  # fmt: skip
+                raise OpParameterError(f"operator {self.op_name} has no parameter {name!r} (given {shown(value)}); its "
+                                       f"parameters are: {known}{closest(name, self.names)}")  # fmt: skip
             try:
                 values[at] = self.params[at].parse(value)
             except Bad as problem:
@@ -584,7 +584,8 @@ class Spec:
                             f"{' or None' if self.params[at].optional else ''}") from None  # fmt: skip
         for p in self._required:
             if values[self._at[p.name]] is REQUIRED:
-                raise OpTypeError(f"operator {self.op_name}: required parameter {p.name!r} ({p.type_name}) is missing")
+                kind = p.describe().removesuffix(", required")
+                raise OpTypeError(f"operator {self.op_name}: required parameter {p.name!r} ({kind}) is missing")
         if self.has_mode:
             values.insert(self.in_attrs.index(IS_TRAIN), False)
         return Attrs(self.in_attrs, tuple(values))

@@ -220,13 +220,16 @@ def not_in_namespace(name: str, module: str, known: Callable[[], Iterable[str]])
     known : callable
         Returns the names in the namespace.
     """
+    from .fluent import NAMES
+
     api, _, space = module.removeprefix("mxop.").partition(".")
     short = {"ndarray": "mx.nd", "symbol": "mx.sym"}[api]
     places = {"": "", **{s: p for p, s in PREFIXES.items()}}
     found = {s: _names[p + name] for s, p in places.items() if p + name in _names and s != space}
     # a function of MXNet in another namespace may mean something else: gamma, and random.gamma
     there = (".".join(filter(None, (short, s, name))) for s, op in found.items() if _is_meant(op, module, name))
-    return error(f"module {module!r} has no operator {name!r}", name, module, known, next(there, None))
+    method = f"the method x.{name}()" if name in NAMES else None
+    return error(f"module {module!r} has no operator {name!r}", name, module, known, next(there, method))
 
 
 def _is_meant(op: Operator, module: str, name: str) -> bool:

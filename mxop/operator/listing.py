@@ -58,7 +58,7 @@ def get_operator_arguments(op_name: str) -> OperatorArguments:
     op = registry.get(op_name)
     signature = docs.signature(op)
     taken = {p.name for p in op.spec.params}
-    own = ("out", "name", *taken)
+    own = ("out", "name", "kwargs", *taken)
     inputs = [n for n in signature.parameters if n not in own]
     kind = "NDArray-or-Symbol[]" if op.variadic or op.open_inputs else "NDArray-or-Symbol"
     params = {p.name: p.describe() for p in op.spec.params}

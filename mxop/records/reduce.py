@@ -15,7 +15,8 @@ _CASES = [
 ]  # fmt: skip
 
 
-def _axes(data, axis, exclude):
+def reduced_axes(data, axis, exclude):
+    """Return which axes a reduction takes away."""
     if axis is None or axis == ():
         return tuple(range(data.ndim))
     axes = {a % data.ndim for a in ((axis,) if isinstance(axis, int) else axis)}
@@ -39,7 +40,7 @@ def _along(function):
     """Make a reference with MXNet's parameters of a NumPy reduction."""
 
     def reference(data, axis=None, keepdims=False, exclude=False):
-        return _full(function(data, axis=_axes(data, axis, exclude), keepdims=keepdims))
+        return _full(function(data, axis=reduced_axes(data, axis, exclude), keepdims=keepdims))
 
     return reference
 
@@ -52,7 +53,7 @@ def _reduction(function, **details):
 
 
 def _norm(data, ord=2, axis=None, keepdims=False, out_dtype=None):
-    axes = _axes(data, axis, False)
+    axes = reduced_axes(data, axis, False)
     size = np.abs(data) if ord == 1 else np.square(data)
     total = _full(np.sum(size, axis=axes, keepdims=keepdims))
     return total if ord == 1 else np.sqrt(total)
@@ -80,13 +81,13 @@ def _positions(function):
 
 
 def _moments(data, axes=None, keepdims=False):
-    along = _axes(data, axes, False)
+    along = reduced_axes(data, axes, False)
     return _full(np.mean(data, axis=along, keepdims=keepdims)), _full(np.var(data, axis=along, keepdims=keepdims))
 
 
 def _spread(function):
     def reference(data, axis=None, ddof=0.0, keepdims=False):
-        return _full(function(data, axis=_axes(data, axis, False), ddof=ddof, keepdims=keepdims))
+        return _full(function(data, axis=reduced_axes(data, axis, False), ddof=ddof, keepdims=keepdims))
 
     params = [{}, {"axis": 1, "ddof": 1.0}, {"axis": (0, -1), "keepdims": True}, {"axis": -1, "ddof": 0.5}]
     return Record(reference, params=params, shapes=[((2, 3),), ((2, 3, 2),), ((2, 3, 2),), ((3, 4),)], dtypes="f")

@@ -79,6 +79,10 @@ class OpLookupError(MXNetError, AttributeError, KeyError):
         self.obj = None  # else Python adds a "Did you mean" of its own to ours
 
 
+class OpParameterError(OpLookupError, OpTypeError):
+    """A parameter that an operator does not have; a TypeError as well, after which NumPy's functions convert an array."""
+
+
 class Later:
     """A message that is made when somebody reads it: nobody reads those of the errors that ``hasattr`` takes for an answer."""
 
@@ -211,7 +215,8 @@ _OTHER_WORDS = {
     "absolute": ("abs",), "fabs": ("abs",), "tensor": ("array",), "asarray": ("array",), "masked_fill": ("where",),
     "conv2d": ("Convolution",), "linear": ("FullyConnected",), "dense": ("FullyConnected",), "max_pool2d": ("Pooling",),
     "gelu": ("LeakyReLU",), "inv": ("inverse",), "lr": ("learning_rate",), "size": ("shape",), "no_grad": ("pause",),
-    "vstack": ("concat",), "hstack": ("concat",), "rand": ("uniform",),
+    "vstack": ("concat",), "hstack": ("concat",), "rand": ("uniform",), "permutation": ("shuffle",), "choice": ("multinomial",),
+    "outer": ("broadcast_mul",),
 }  # fmt: skip
 
 

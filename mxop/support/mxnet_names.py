@@ -72,6 +72,7 @@ def path_of(module: str, name: str) -> str | None:
     spaces = ["", *SPACES] if parts in (["ndarray"], ["symbol"]) else [""]
     places = [".".join(filter(None, (here, space))) for space in spaces]
     places += [title for title in known if parts and title.startswith(here + ".")]
+    places += [f"mx.{part}" for part in parts[1:]]  # mx.random has the seed of mx.nd.random
     for place in places:
         submodule = f"{place}.{name}"
         if name in names_in(place) or any(t == submodule or t.startswith(submodule + ".") for t in known):

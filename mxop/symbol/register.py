@@ -5,7 +5,6 @@ Nothing is made at import, so a thousand operators cost nothing, and an operator
 
 from __future__ import annotations
 
-import inspect
 import sys
 import types
 from collections.abc import Callable
@@ -16,7 +15,7 @@ from ..graph.calls import by_kind
 from ..ndarray import sampling
 from ..opdef import Operator, fluent, registry
 from ..opdef.above import provide
-from ..opdef.docs import documentation
+from ..opdef.docs import documentation, signature
 from ..support.errors import MXNetError, ends_at_caller, shorten
 from ..support.missing import error, names_shown
 from . import control_flow
@@ -47,26 +46,9 @@ def function_for(registered: str, op: Operator, name: str) -> Callable:
     space = registry.namespace_of(registered)[0]  # pickle looks there
     function.__module__ = ".".join(filter(None, (__name__.rpartition(".")[0], space)))
     function.__doc__ = documentation(op, "Symbol")
-    function.__signature__ = signature(op)  # type: ignore[attr-defined]
+    function.__signature__ = signature(op, symbol=True).replace(return_annotation=Symbol)  # type: ignore[attr-defined]
     _made[registered, name] = function
     return function
-
-
-def signature(op: Operator) -> inspect.Signature:
-    """Return the signature of an operator's function: inputs, parameters, ``name`` and ``attr``."""
-    kind = inspect.Parameter
-    if op.variadic:
-        found = [kind(op.arguments[0], kind.VAR_POSITIONAL, annotation=Symbol)]
-        rest = kind.KEYWORD_ONLY
-    else:
-        rest = kind.POSITIONAL_OR_KEYWORD
-        found = [kind(a, rest, default=None, annotation=Symbol) for a in op.arguments if a not in op.by_keyword]
-    for p in op.spec.params:
-        default = None if p.required else p.shown_default()
-        found.append(kind(p.name, rest, default=default))
-    taken = {p.name for p in found}
-    found += [kind(n, kind.KEYWORD_ONLY, default=None) for n in (*op.by_keyword, "name", "attr") if n not in taken]
-    return inspect.Signature([*found, kind("kwargs", kind.VAR_KEYWORD)], return_annotation=Symbol)
 
 
 def lookup(name: str, prefixes: tuple[str, ...], where: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from ...ndarray import NDArray
-from ...support.errors import OpTypeError, OpValueError, UnsupportedError, shown
+from ...support.errors import OpTypeError, OpValueError, UnsupportedError, shown, translated
 from .. import registry
 
 
@@ -29,7 +29,7 @@ def check_label_shapes(labels: Any, preds: Any, wrap: bool = False, shape: bool 
     """
     found = (labels.shape, preds.shape) if shape else (len(labels), len(preds))
     if found[0] != found[1]:
-        what = "shape" if shape else "number of arrays"
+        what = "shape" if shape else "number of arrays" if isinstance(labels, (list, tuple)) else "length"
         raise OpValueError(f"metric: the {what} of the labels is {found[0]}, that of the predictions {found[1]}")
     if wrap:
         labels, preds = ([x] if isinstance(x, (NDArray, numpy.ndarray)) else x for x in (labels, preds))
@@ -216,8 +216,9 @@ class Summed(EvalMetric):
 
     def update(self, labels: Any, preds: Any) -> None:
         labels, preds = check_label_shapes(labels, preds, True)
-        for label, pred in zip(labels, preds):
-            self._add(*self.measure(as_numpy(label), as_numpy(pred)))
+        with translated(f"metric {self.name}"):
+            for label, pred in zip(labels, preds):
+                self._add(*self.measure(as_numpy(label), as_numpy(pred)))
 
 
 @register

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from ...support.errors import OpValueError
+from ...support.errors import OpValueError, translated
 from .base import EvalMetric, Summed, alias, as_numpy, check_label_shapes, register
 
 
@@ -111,8 +111,9 @@ class _Binary(EvalMetric):
 
     def update(self, labels: Any, preds: Any) -> None:
         labels, preds = check_label_shapes(labels, preds, True)
-        for label, pred in zip(labels, preds):
-            self._counts += self._counted(as_numpy(label), as_numpy(pred))
+        with translated(f"metric {self.name}"):
+            for label, pred in zip(labels, preds):
+                self._counts += self._counted(as_numpy(label), as_numpy(pred))
         if self.average == "macro":
             self._add(self.score(self._counts[1]), 1)
             self._counts[:] = 0
