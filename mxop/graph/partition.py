@@ -171,7 +171,7 @@ def with_units(
         ``operator(unit, results, moved)`` returns the node whose outputs are the results, the entries that others read; or
         None, which leaves the nodes as they are.  `moved` has what became of other groups.
     """
-    member = {node: i for i, group in enumerate(groups) for node in group}
+    member: dict[Node | None, int] = {node: i for i, group in enumerate(groups) for node in group}
     results: list[dict[Entry, None]] = [{} for _ in groups]
     for reader, entry in [*((node, e) for node in graph.nodes for e in node.inputs), *((None, e) for e in graph.outputs)]:
         if entry[0] in member and member.get(reader) != member[entry[0]]:

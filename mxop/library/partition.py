@@ -87,8 +87,8 @@ class _Work:
     # ---- putting operators in their place -------------------------------------------------------------------------------
     def partitioned(self) -> Graph:
         """Return the graph with an operator for each accepted group."""
-        units = itertools.count()
-        return with_units(self.graph, self.groups(), lambda *unit: self._operator(*unit, next(units)))
+        units, groups = itertools.count(), self.groups()
+        return with_units(self.graph, groups, lambda unit, results, moved: self._operator(unit, results, moved, next(units)))
 
     def _operator(self, unit: Sequence[Node], results: list[Entry], moved: Moved, count: int) -> Node | None:
         """Return the node that stands for a group, or None when the library rejects it."""
