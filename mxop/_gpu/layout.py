@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
 
 BLOCK = 256  # threads
@@ -203,9 +204,7 @@ def lay(
     dims, steps = collapse(shape, strides)
     width = _width(dims, steps, max(WORD // itemsize, 1) if aligned and not drawn else 1)
     chunks = 4 if drawn else min(max(2 * WORD // (width * itemsize), 1), 8)
-    total = 1
-    for size in dims:
-        total *= size
+    total = prod(dims)
     ways = tuple("c" if _in_order(dims, mine) else way_of(mine) for mine in steps)
     counted = total // width
     while not drawn and chunks > 1 and counted <= BLOCK * 256 * (chunks // 2):  # rather more blocks than long ones
