@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from math import prod
 from typing import NamedTuple
 
+from ..opdef import contiguous_strides
+
 BLOCK = 256  # threads
 WORD = 16  # bytes that a thread reads or writes at once
 TILE = 32  # elements of a row, and rows, that a block of threads turns around at once
@@ -165,12 +167,7 @@ def told(way: str, steps: Sequence[int]) -> Numbers:
 
 
 def _in_order(dims: Numbers, steps: Numbers) -> bool:
-    expected = 1
-    for size, step in zip(reversed(dims), reversed(steps), strict=True):
-        if step != expected:
-            return False
-        expected *= size
-    return True
+    return tuple(steps) == contiguous_strides(tuple(dims))
 
 
 def _width(dims: Numbers, steps: list[Numbers], most: int) -> int:
