@@ -97,6 +97,7 @@ cdef Array view_of(Array base, tuple shape, tuple strides, Py_ssize_t offset)
 cdef Array detached(Array base)
 cdef int fill_operand(Operand* operand, Array a) except -1
 cdef int broadcast_operand(Operand* operand, Array a, int ndim, const Py_ssize_t* shape) except -1
+cdef void extent(Array a, Py_ssize_t* low, Py_ssize_t* high) noexcept
 cdef Block* wrapped(Array a, object owner) except NULL
 cdef int adopt(Array a, char* data, object owner) except -1
 cpdef object as_numpy(Array a)

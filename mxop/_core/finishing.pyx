@@ -1,9 +1,9 @@
 """Epilogues: a formula of a product's results is computed of each tile while it lies in the caches."""
-from mxop._core.array cimport Array
-from mxop._core.call cimport Call, Places
+from mxop._core.array cimport Array, extent
+from mxop._core.call cimport Places
 from mxop._core.prepare cimport MOST_PLACES, ProgramCall
 from mxop._core.steps cimport MOST_ARRAYS, Steps, WorkCall
-from mxop._core.transfer cimport extent, overlaps
+from mxop._core.transfer cimport overlaps
 from mxop._kernels.instruction_sets cimport itemsize_of
 from mxop._kernels.interp cimport streams
 from mxop._kernels.operands cimport REQ_ADD, Operand
@@ -17,15 +17,6 @@ cdef enum:
 # The bytes that an array covers, relative to its first element: lowest, and one past the highest.
 cdef struct Extent:
     Py_ssize_t low, high
-
-
-cdef Extent extent_of(Array a) except *:
-    cdef Extent found
-    cdef char* low
-    cdef char* high
-    extent(a, &low, &high)
-    found.low, found.high = low - a.data, high - a.data
-    return found
 
 
 cdef inline bint meet(const char* a, const Extent* of_a, const char* b, const Extent* of_b) noexcept:
@@ -89,9 +80,9 @@ cdef Finishing joined(WorkCall call, ProgramCall formula):
         return None
     found.work, found.arrays, found.data, found.formula = call.work, call.arrays, call.data, formula
     for k in range(len(call.arrays)):
-        found.of_work[k] = extent_of(<Array>call.arrays[k])
+        extent(<Array>call.arrays[k], &found.of_work[k].low, &found.of_work[k].high)
     for k in range(len(formula.arrays)):
-        found.of_formula[k] = extent_of(<Array>formula.arrays[k])
+        extent(<Array>formula.arrays[k], &found.of_formula[k].low, &found.of_formula[k].high)
         if k >= n_in and formula.operands[k].req == REQ_ADD:
             return None
         # row after row of a large one would come from memory in the middle of the work

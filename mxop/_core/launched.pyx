@@ -2,7 +2,6 @@
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.object cimport PyObject
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcpy
 
 from mxop._core.array cimport Array, adopt, in_c_order, read_pointer, template
 from mxop._core.call cimport Call, Places

@@ -3,7 +3,6 @@ from mxop._kernels.interp cimport Program
 
 cdef bint same_dims(Array a, Array b) noexcept
 cpdef bint overlaps(Array a, Array b) except -1
-cdef int extent(Array a, char** low, char** high) except -1
 cpdef bint same_layout(Array a, Array b) except -1
 cdef Program copy_program(int dtype)
 cdef int copy_into(Array source, Array target, int req) except -1

@@ -1,7 +1,7 @@
 """Copies between arrays, and whether their memory overlaps."""
 from libc.string cimport memcpy, memset
 
-from mxop._core.array cimport Array, fill_operand, new_like, read_pointer, write_pointer
+from mxop._core.array cimport Array, extent, fill_operand, new_like, read_pointer, write_pointer
 from mxop._kernels.instruction_sets cimport itemsize_of, store_of
 from mxop._kernels.machine cimport MX_GIL_BYTES
 from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE, Operand, collapse
@@ -27,37 +27,24 @@ cdef bint same_dims(Array a, Array b) noexcept:
 
 cpdef bint overlaps(Array a, Array b) except -1:
     """Return whether the memory of two arrays may overlap."""
-    cdef char* a_low
-    cdef char* a_high
-    cdef char* b_low
-    cdef char* b_high
-    if read_pointer(a) == NULL or read_pointer(b) == NULL or a.size == 0 or b.size == 0:
+    cdef char* x = read_pointer(a)
+    cdef char* y = read_pointer(b)
+    cdef Py_ssize_t a_low, a_high, b_low, b_high
+    if x == NULL or y == NULL or a.size == 0 or b.size == 0:
         return False
     extent(a, &a_low, &a_high)
     extent(b, &b_low, &b_high)
-    return a_low < b_high and b_low < a_high
-
-
-cdef int extent(Array a, char** low, char** high) except -1:
-    cdef int i
-    low[0] = read_pointer(a)
-    high[0] = read_pointer(a) + itemsize_of(a.dtype)
-    for i in range(a.ndim):
-        if a.strides_[i] < 0:
-            low[0] += (a.shape_[i] - 1) * a.strides_[i]
-        else:
-            high[0] += (a.shape_[i] - 1) * a.strides_[i]
-    return 0
+    return x + a_low < y + b_high and y + b_low < x + a_high
 
 
 def span(Array a):
     """Return the addresses at which the memory of an array begins and ends."""
-    cdef char* low
-    cdef char* high
-    if a.size == 0 or read_pointer(a) == NULL:
+    cdef char* x = read_pointer(a)
+    cdef Py_ssize_t low, high
+    if a.size == 0 or x == NULL:
         return 0, 0
     extent(a, &low, &high)
-    return <size_t>low, <size_t>high
+    return <size_t>(x + low), <size_t>(x + high)
 
 
 cpdef bint same_layout(Array a, Array b) except -1:

@@ -9,7 +9,6 @@ from libc.string cimport memcpy
 
 from mxop._core.array cimport (
     Array, HOST, alloc, alloc_tuple, has_history, is_making, new_array, read_pointer, settle_from_host, touch, view_at, wrapped,
-    write_pointer,
 )
 from mxop._core.numbers cimport plain_number, plain_parameter
 from mxop._core.profile cimport IMPERATIVE, watched

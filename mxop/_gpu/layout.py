@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple
+
+from ..opdef import contiguous_strides
 
 BLOCK = 256  # threads
 WORD = 16  # bytes that a thread reads or writes at once
@@ -164,12 +167,7 @@ def told(way: str, steps: Sequence[int]) -> Numbers:
 
 
 def _in_order(dims: Numbers, steps: Numbers) -> bool:
-    expected = 1
-    for size, step in zip(reversed(dims), reversed(steps), strict=True):
-        if step != expected:
-            return False
-        expected *= size
-    return True
+    return tuple(steps) == contiguous_strides(tuple(dims))
 
 
 def _width(dims: Numbers, steps: list[Numbers], most: int) -> int:
@@ -203,9 +201,7 @@ def lay(
     dims, steps = collapse(shape, strides)
     width = _width(dims, steps, max(WORD // itemsize, 1) if aligned and not drawn else 1)
     chunks = 4 if drawn else min(max(2 * WORD // (width * itemsize), 1), 8)
-    total = 1
-    for size in dims:
-        total *= size
+    total = prod(dims)
     ways = tuple("c" if _in_order(dims, mine) else way_of(mine) for mine in steps)
     counted = total // width
     while not drawn and chunks > 1 and counted <= BLOCK * 256 * (chunks // 2):  # rather more blocks than long ones

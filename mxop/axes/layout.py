@@ -7,6 +7,7 @@ shape ``(1,)``, or ``()`` under ``mx.util.np_shape``.  Lengths are used only whe
 from __future__ import annotations
 
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 from ..support.shape_mode import numpy_shape
@@ -103,13 +104,6 @@ def split(F: Any, value: Any, at: int, rank: int, axes: Axes, what: str) -> Any:
         return F.squeeze(value, axis=(at,)) if rank > 1 else value
     lengths = known_lengths(axes, what)
     for k in range(len(axes) - 1):
-        rest = -1 if all(lengths) else _product(lengths[k + 1 :])
+        rest = -1 if all(lengths) else prod(lengths[k + 1 :])
         value = F.Reshape(value, shape=(0,) * (at + k) + (-4, lengths[k], rest, -2))
     return value
-
-
-def _product(lengths: tuple[int, ...]) -> int:
-    result = 1
-    for n in lengths:
-        result *= n
-    return result

@@ -192,15 +192,11 @@ class Case:
         """Run the operator, in the mode of the case and with the same random numbers each time; return its outputs."""
         if seeded:
             self.seed()
-        before = tape.switch_training(self.train) if self.train is not None else None
-        try:
+        with tape.Scope(None, self.train):
             if out is None:
                 found = dispatch.invoke(self.op, list(inputs), self.attrs)
             else:
                 found = core.invoke_req(self.op, list(inputs), self.attrs, list(out), req)
-        finally:
-            if before is not None:
-                tape.switch_training(before)
         return list(found) if isinstance(found, (list, tuple)) else [found]
 
     def seed(self) -> None:

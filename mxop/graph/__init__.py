@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..support.missing import attribute, names_shown
+from ..support.missing import hooks
 from .backends import backends
 from .expand import expand
 from .verify import verify
@@ -55,7 +54,7 @@ _MODULES = {
     "patterns": ("planned",),
     "traced": ("compiled",),
 }  # fmt: skip
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+_LATER = {name: f"{__name__}.{module}:{name}" for module, names in _MODULES.items() for name in names}
 __all__ = [
     "Backend", "Computation", "Executor", "Graph", "Known", "Node", "Pass", "PeepholePass", "RewritePass", "Shapes", "Types",
     "after", "assign", "backends", "compiled", "computation", "control_dependencies", "deriv", "do_all", "expand",
@@ -64,12 +63,4 @@ __all__ = [
     "visit",
 ]  # fmt: skip
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULE_OF:
-        return getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    raise attribute(__name__, name, lambda: __all__)
-
-
-def __dir__() -> list[str]:
-    return names_shown(globals(), __all__)
+__getattr__, __dir__ = hooks(globals(), __all__, _LATER)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from math import prod
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -68,7 +69,7 @@ def value_of(entry: Entry, known: Known) -> np.ndarray | None:
     """Return the value of an entry if it is a constant of at most `LARGEST` elements, else None."""
     node, _ = entry
     shape = known.shape(entry)
-    if not known.is_known(entry) or not is_concrete(shape) or size_of(shape) > LARGEST:
+    if not known.is_known(entry) or not is_concrete(shape) or prod(shape) > LARGEST:
         return None
     if is_literal(node):
         if node not in _values:
@@ -90,13 +91,6 @@ def evaluated(node: Node, inputs: list[np.ndarray], known: Known) -> list[np.nda
         arrays.append(array)
     core.prepare(node.op, node.attrs, arrays, outputs, [1] * len(outputs)).run()
     return [np.array(core.as_numpy(a)) for a in outputs]
-
-
-def size_of(shape: tuple[int, ...]) -> int:
-    size = 1
-    for d in shape:
-        size *= d
-    return size
 
 
 def literal(value: np.ndarray, name: str, source: Any = None, order: int = 0) -> Node:
@@ -128,4 +122,4 @@ def _made(op_name: str, params: dict[str, Any], name: str, source: Any, order: i
 
 def is_small(shape: tuple[int, ...] | None) -> bool:
     """Return whether a constant of this shape may be stored: it is known, not empty, and not too large."""
-    return is_known(shape) and is_concrete(shape) and 0 < size_of(shape) <= LARGEST  # type: ignore[arg-type]
+    return is_known(shape) and is_concrete(shape) and 0 < prod(shape) <= LARGEST  # type: ignore[arg-type]

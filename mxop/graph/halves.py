@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from ..opdef import Elementwise, Kernel, Reduction
 from ..support import dtypes
 from .builder import Builder
-from .ir import Entry, Node
+from .ir import Entry, Node, topological
 from .specs import Specs
 
 HALF_TYPES = (dtypes.FLOAT16, dtypes.BFLOAT16)
@@ -42,17 +42,8 @@ def widened(F: Builder, entries: Sequence[Entry], sources: Sequence[Entry], spec
 
 def _inside(entries: Iterable[Entry], outside: set[Node]) -> list[Node]:
     """Return the nodes between `outside` and `entries`, in an order of execution."""
-    done: dict[Node, None] = {}
-    waiting = [n for n, _ in entries]
-    while waiting:
-        node = waiting[-1]
-        missing = [] if node in outside else [n for n in node.needs() if n not in outside and n not in done]
-        waiting += missing
-        if not missing:
-            waiting.pop()
-            if node not in outside:
-                done[node] = None
-    return list(done)
+    heads = [n for n, _ in entries if n not in outside]
+    return topological(heads, lambda node: [n for n in node.needs() if n not in outside])
 
 
 class _Widening:

@@ -32,7 +32,7 @@ def measured(executor: Any, plan: Plan, schedules: list[Any], train: bool) -> tu
     """
     wait = executor._device.synchronize
     cost = profile.clock_cost()
-    with _unchanged(_written(executor, plan)), _mode(train):
+    with _unchanged(_written(executor, plan)), tape.Scope(False, train):
         for head in executor._heads.arrays:
             if head is not None:  # uninitialized memory may hold denormal numbers, which are slow
                 head[:] = 1
@@ -72,17 +72,6 @@ def _unchanged(arrays: list[Any]) -> Iterator[None]:
     finally:
         for array, before in zip(arrays, kept, strict=True):
             core.copy(before, array)
-
-
-@contextmanager
-def _mode(train: bool) -> Iterator[None]:
-    """Return a scope that records nothing and runs in training mode, or not."""
-    recording, training = tape.switch_recording(False), tape.switch_training(train)
-    try:
-        yield
-    finally:
-        tape.switch_recording(recording)
-        tape.switch_training(training)
 
 
 def _outside(op: Any) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from itertools import accumulate
+from math import prod
 
 from ..support import dtypes
 from .infer import Known
@@ -99,10 +100,7 @@ class _Segments:
         self.kept = list(accumulate(sum(self._size((n, k)) for k in range(n.n_outputs) if (n, k) in read) for n in calls))
 
     def _size(self, entry: Entry) -> int:
-        size = dtypes.SIZES[self.known.dtype(entry)]
-        for d in self.known.shape(entry):
-            size *= d
-        return size
+        return dtypes.SIZES[self.known.dtype(entry)] * prod(self.known.shape(entry))
 
     def recomputed(self) -> set[Node]:
         """Return the calls to recompute: all whose results are not alive at a cut.

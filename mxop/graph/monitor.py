@@ -85,15 +85,11 @@ class Monitor:
 
     def backward(self) -> None:
         self._run(self._prepared(True)[1], True, self._ran_backward)
-        recording = tape.switch_recording(False)
-        try:
+        with tape.Scope(False, None):
             self._show_gradients()
-        finally:
-            tape.switch_recording(recording)
 
     def _run(self, steps: list[tuple[Node | None, Any]], is_train: bool, ran: Callable[[Node], None]) -> None:
-        recording, training = tape.switch_recording(False), tape.switch_training(is_train)
-        try:
+        with tape.Scope(False, is_train):
             for node, call in steps:
                 try:
                     call.run()
@@ -101,9 +97,6 @@ class Monitor:
                     raise explained(node, problem) from None
                 if node is not None:
                     ran(node)
-        finally:
-            tape.switch_recording(recording)
-            tape.switch_training(training)
 
     def _ran(self, node: Node) -> None:
         """Record that a node of forward has run."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..opdef import registry
@@ -143,59 +143,78 @@ def _check_cycle(name: str, graph: Graph, groups: list[list[Node]]) -> None:
 
 
 def _partitioned(backend: Backend, name: str, graph: Graph, groups: list[Sequence[Node]], options: dict[str, Any]) -> Graph:
-    member = {node: i for i, group in enumerate(groups) for node in group}
-    read_outside: dict[Entry, None] = {}
-    for node in graph.nodes:
-        for entry in node.inputs:
-            if entry[0] in member and member.get(node) != member[entry[0]]:
-                read_outside[entry] = None
-    read_outside.update(dict.fromkeys(e for e in graph.outputs if e[0] in member))
+    count = 0
+
+    def operator(unit: Sequence[Node], results: list[Entry], moved: Moved) -> Node | None:
+        nonlocal count
+        inside, inner = cut_out(unit, results, lambda entry, k: f"input{k}")
+        if not backend.accept(symbols.symbol(inside.outputs), **options):
+            return None
+        text = symbols.to_json(inside.outputs)
+        remember(text, inside)
+        count += 1
+        params = {"backend": name, "graph": text}
+        return joined(registry.get(NAME), params, f"{name}_subgraph{count - 1}", unit, inside, inner, moved)
+
+    return with_units(graph, groups, operator)
+
+
+# ---- nodes that become one ------------------------------------------------------------------------------------------------
+def with_units(
+    graph: Graph, groups: Sequence[Sequence[Node]], operator: Callable[[Sequence[Node], list[Entry], Moved], Node | None]
+) -> Graph:
+    """Return a graph in which groups of nodes are one node each.
+
+    Parameters
+    ----------
+    operator : callable
+        ``operator(unit, results, moved)`` returns the node whose outputs are the results, the entries that others read; or
+        None, which leaves the nodes as they are.  `moved` has what became of other groups.
+    """
+    member: dict[Node | None, int] = {node: i for i, group in enumerate(groups) for node in group}
+    results: list[dict[Entry, None]] = [{} for _ in groups]
+    for reader, entry in [*((node, e) for node in graph.nodes for e in node.inputs), *((None, e) for e in graph.outputs)]:
+        if entry[0] in member and member.get(reader) != member[entry[0]]:
+            results[member[entry[0]]][entry] = None
     moved: Moved = {}
     controls: dict[Node, Node] = {}
-    count = 0
     for unit in in_order(graph, groups):
-        if unit[0] in member:
-            outside = [e for e in read_outside if member[e[0]] == member[unit[0]]]
-            new = _operator(backend, name, unit, outside, moved, f"{name}_subgraph{count}", options)
-            if new is not None:
-                count += 1
-                moved.update({entry: (new, k) for k, entry in enumerate(outside)})
-                controls.update(dict.fromkeys(unit, new))
-                continue
+        read = list(results[member[unit[0]]]) if unit[0] in member else []
+        new = operator(unit, read, moved) if unit[0] in member else None
+        if new is not None:
+            moved.update({entry: (new, k) for k, entry in enumerate(read)})
+            controls.update(dict.fromkeys(unit, new))
+            continue
         for node in unit:
-            if node.op is None:
-                continue
-            again = rebuilt(node, moved, controls)
+            again = node if node.op is None else rebuilt(node, moved, controls)
             if again is not node:
                 moved.update({(node, k): (again, k) for k in range(node.n_outputs)})
                 controls[node] = again
     return Graph(moved.get(e, e) for e in graph.outputs)
 
 
-def _operator(
-    backend: Backend, name: str, unit: Sequence[Node], outside: list[Entry], moved: Moved, label: str,
-    options: dict[str, Any],
-) -> Node | None:  # fmt: skip
-    """Return the node that replaces a unit, or None if the backend does not accept it."""
+def cut_out(unit: Sequence[Node], results: list[Entry], named: Callable[[Entry, int], str]) -> tuple[Graph, Moved]:
+    """Return nodes as a graph, and its variables for what they read; ``named(entry, k)`` returns the name of the k-th one."""
     members = set(unit)
-    inner: dict[Entry, Entry] = {}  # outer entry -> variable of the subgraph
+    inner: Moved = {}
     copies: Moved = {}
     for node in unit:
         for entry in node.inputs:
             if entry[0] not in members and entry not in inner:
-                inner[entry] = variable(f"input{len(inner)}"), 0
+                inner[entry] = variable(named(entry, len(inner))), 0
         new = node.replaced(tuple(copies.get(e) or inner[e] for e in node.inputs), control=())
         copies.update({(node, k): (new, k) for k in range(node.n_outputs)})
-    graph = Graph(copies[e] for e in outside)
-    if not backend.accept(symbols.symbol(graph.outputs), **options):
-        return None
-    text = symbols.to_json(graph.outputs)
-    remember(text, graph)
-    op = registry.get(NAME)
-    outer = {v: e for e, (v, _) in inner.items()}
-    inputs = tuple(moved.get(outer[v], outer[v]) for v in graph.variables)
+    return Graph(copies[e] for e in results), inner
+
+
+def joined(
+    op: Any, params: dict[str, str], label: str, unit: Sequence[Node], inside: Graph, inner: Moved, moved: Moved
+) -> Node:
+    """Return the node that runs the graph of a unit, as :func:`cut_out` returned it."""
+    outer = {v: entry for entry, (v, _) in inner.items()}
+    inputs = tuple(moved.get(outer[v], outer[v]) for v in inside.variables)
+    members = set(unit)
     control = tuple(dict.fromkeys(n for node in unit for n in node.control if n not in members))
-    params = {"backend": name, "graph": text}
     return Node(op, op.parse(params), inputs, label, params, unit[-1].source, unit[-1].order, control)
 
 

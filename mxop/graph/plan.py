@@ -11,6 +11,7 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 from ..opdef import Elementwise, Kernel, contiguous_strides
@@ -210,10 +211,7 @@ class Plan:
 
 def size_of(shape: tuple[int | None, ...]) -> int:
     """Return the number of elements; a dimension that only a run determines counts as 0."""
-    size = 1
-    for d in shape:
-        size *= d or 0
-    return size
+    return prod(d or 0 for d in shape)
 
 
 def make_layout(phases: Sequence[Phase], known: Known, sizes: Known, strided: Container[Node], share: bool = True) -> Layout:

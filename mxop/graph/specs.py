@@ -12,7 +12,7 @@ from ..support.errors import UnknownShapeError, translated
 from ..support.memo import keep
 from .builder import Builder, entries_of
 from .infer import Known, Shapes, Solver, Types
-from .ir import Entry, Graph, Node, variable
+from .ir import Entry, Graph, Node, topological, variable
 
 
 class Specs:
@@ -44,15 +44,7 @@ class Specs:
         self._known.put(node, [shape], [code])
 
     def __call__(self, entry: Entry) -> tuple[Any, int]:
-        waiting = [entry[0]]
-        while waiting:  # a graph may be deeper than Python's stack
-            node = waiting[-1]
-            needs = [self.same[node][0]] if node in self.same else [n for n, _ in node.inputs]
-            missing = [n for n in needs if n not in self._known]
-            waiting += missing
-            if missing:
-                continue
-            waiting.pop()
+        for node in topological([entry[0]], self._unknown_below):
             if node in self.same:
                 like = self.same[node]
                 self._known.put(node, [self._known.shape(like)], [self._known.dtype(like)])
@@ -62,6 +54,10 @@ class Specs:
                 else:
                     self._known.add(node)
         return self._known.shape(entry), self._known.dtype(entry)
+
+    def _unknown_below(self, node: Node) -> list[Node]:
+        needs = [self.same[node][0]] if node in self.same else [n for n, _ in node.inputs]
+        return [n for n in needs if n not in self._known]
 
 
 # ---- composites -----------------------------------------------------------------------------------------------------

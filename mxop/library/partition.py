@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._core import native_graph
 from ..graph import symbols
 from ..graph.infer import Known
-from ..graph.ir import Entry, Graph, Node, variable
+from ..graph.ir import Entry, Graph, Node
 from ..graph.ordering import own_names
-from ..graph.regions import convex_regions, in_order
-from ..graph.rewrite import Moved, rebuilt
+from ..graph.partition import cut_out, joined, with_units
+from ..graph.regions import convex_regions
+from ..graph.rewrite import Moved
 from ..opdef import infer, registry
 from ..support.errors import OpLookupError
 from . import graphs
@@ -85,46 +87,30 @@ class _Work:
     # ---- putting operators in their place -------------------------------------------------------------------------------
     def partitioned(self) -> Graph:
         """Return the graph with an operator for each accepted group."""
-        groups = self.groups()
-        member = {node: i for i, group in enumerate(groups) for node in group}
-        outside = _read_outside(self.graph, member, len(groups))
-        moved: Moved = {}
-        controls: dict[Node, Node] = {}
-        count = 0
-        for unit in in_order(self.graph, groups):
-            if unit[0] in member:
-                new = self._operator(unit, outside[member[unit[0]]], moved, count)
-                count += 1
-                if new is not None:
-                    moved.update({entry: (new, k) for k, entry in enumerate(outside[member[unit[0]]])})
-                    controls.update(dict.fromkeys(unit, new))
-                    continue
-            for node in unit:
-                again = node if node.op is None else rebuilt(node, moved, controls)
-                if again is not node:
-                    moved.update({(node, k): (again, k) for k in range(node.n_outputs)})
-                    controls[node] = again
-        return Graph(moved.get(e, e) for e in self.graph.outputs)
+        units, groups = itertools.count(), self.groups()
+        return with_units(self.graph, groups, lambda unit, results, moved: self._operator(unit, results, moved, next(units)))
 
-    def _operator(self, unit: Sequence[Node], outside: list[Entry], moved: Moved, count: int) -> Node | None:
+    def _operator(self, unit: Sequence[Node], results: list[Entry], moved: Moved, count: int) -> Node | None:
         """Return the node that stands for a group, or None when the library rejects it."""
-        inner, entries = _cut_out(unit, outside)
-        graph = Graph(entries)
+        names: set[str] = set()
+
+        def named(entry: Entry, k: int) -> str:
+            name = entry[0].output_name(entry[1])
+            while name in names:
+                name += "_"
+            names.add(name)
+            return name
+
+        graph, inner = cut_out(unit, results, named)
         attrs: dict[str, str] = {}
         if self.strategy.reviews:
             accept, attrs = self.strategy.review(self._given_subgraph(graph, inner), count)
             if not accept:
                 return None
-        params = {**attrs, JSON: symbols.to_json(graph.outputs)}
-        outer = {v: entry for entry, (v, _) in inner.items()}
-        inputs = tuple(moved.get(outer[v], outer[v]) for v in graph.variables)
-        members = set(unit)
-        control = tuple(dict.fromkeys(n for node in unit for n in node.control if n not in members))
         taken = {node.name for node in self.graph.nodes}
         while (name := f"_op{count}") in taken:
             count += 1
-        assert self.op is not None
-        return Node(self.op, self.op.parse(params), inputs, name, params, unit[-1].source, unit[-1].order, control)
+        return joined(self.op, {**attrs, JSON: symbols.to_json(graph.outputs)}, name, unit, graph, inner, moved)
 
     def _given_subgraph(self, graph: Graph, inner: Moved) -> native_graph.GivenGraph:
         """Return a subgraph as its review gets it: with the parameters that are its inputs."""
@@ -170,35 +156,3 @@ def _grow(
                 grown.add(other)
                 pending.append(other)
     return sorted(grown, key=at.__getitem__)
-
-
-def _read_outside(graph: Graph, member: dict[Node, int], n_groups: int) -> list[list[Entry]]:
-    """Return, for each group, the entries that nodes outside of it read."""
-    found: list[dict[Entry, None]] = [{} for _ in range(n_groups)]
-    for node in graph.nodes:
-        for entry in node.inputs:
-            if entry[0] in member and member.get(node) != member[entry[0]]:
-                found[member[entry[0]]][entry] = None
-    for entry in graph.outputs:
-        if entry[0] in member:
-            found[member[entry[0]]][entry] = None
-    return [list(entries) for entries in found]
-
-
-def _cut_out(unit: Sequence[Node], outside: list[Entry]) -> tuple[Moved, list[Entry]]:
-    """Return the variables that stand for what comes into a group, and the group's entries over them."""
-    members = set(unit)
-    inner: Moved = {}
-    copies: Moved = {}
-    names: set[str] = set()
-    for node in unit:
-        for entry in node.inputs:
-            if entry[0] not in members and entry not in inner:
-                name = entry[0].output_name(entry[1])
-                while name in names:
-                    name += "_"
-                names.add(name)
-                inner[entry] = variable(name), 0
-        new = node.replaced(tuple(copies.get(e) or inner[e] for e in node.inputs), control=())
-        copies.update({(node, k): (new, k) for k in range(node.n_outputs)})
-    return inner, [copies[e] for e in outside]

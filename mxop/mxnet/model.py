@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..support.missing import hooks
 from .callback import BatchEndParam
 from .checkpoints import load_checkpoint, load_params, save_checkpoint
@@ -13,16 +11,10 @@ SKLEARN_INSTALLED = False
 
 __all__ = ["BatchEndParam", "FeedForward", "load_checkpoint", "load_params", "save_checkpoint"]  # noqa: F822
 
-_absent, __dir__ = hooks(globals(), __all__)
+#: It needs optimizers, metrics and iterators, which checkpoints do not.
+_LATER = {"FeedForward": f"{__package__}.feed_forward:FeedForward"} | {
+    name: f"{__package__}.kvstore.parameters:{name}"
+    for name in ("_create_kvstore", "_initialize_kvstore", "_update_params", "_update_params_on_kvstore")
+}
 
-
-def __getattr__(name: str) -> Any:
-    if name == "FeedForward":  # it needs optimizers, metrics and iterators, which checkpoints do not
-        from .feed_forward import FeedForward
-
-        return FeedForward
-    if name in ("_create_kvstore", "_initialize_kvstore", "_update_params", "_update_params_on_kvstore"):
-        from .kvstore import parameters
-
-        return getattr(parameters, name)
-    return _absent(name)
+__getattr__, __dir__ = hooks(globals(), __all__, _LATER)

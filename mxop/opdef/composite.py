@@ -50,10 +50,7 @@ class Composite(Operator[P]):
 
     def infer(self, rule: Callable) -> Callable:
         """Decorate a two-way rule ``rule(ins, outs, **params) -> (ins, outs)``, which runs before inference inside."""
-        check_rule(self, "infer rule", rule, ("ins", "outs"))
-        self._infer = rule
-        self.changed()
-        return rule
+        return self.ruled("_infer", "infer rule", rule, ("ins", "outs"))
 
     def dims(self, table: Callable) -> Callable:
         """Decorate ``table(**params) -> dict``: the dimensions of all inputs and outputs; see :mod:`.dims`."""

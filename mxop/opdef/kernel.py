@@ -155,10 +155,7 @@ class Kernel(Operator[P]):
     # ---- decorators -------------------------------------------------------------------------------------------------------
     def shape(self, rule: Callable) -> Callable:
         """Decorate ``rule(*input_shapes, **params) -> shape`` (a list of shapes for several outputs)."""
-        check_rule(self, "shape rule", rule, ("*shape",))
-        self._shape = rule
-        self.changed()
-        return rule
+        return self.ruled("_shape", "shape rule", rule, ("*shape",))
 
     def size(self, rule: Callable) -> Callable:
         """Decorate ``rule(*arrays, **params) -> shape`` (or a list), for sizes that the shape rule leaves open (None).
@@ -166,27 +163,18 @@ class Kernel(Operator[P]):
         It receives NumPy's or CuPy's arrays.  In a graph, the result can only be an output, or be read by kernels whose shapes
         do not depend on it, since its memory cannot be planned.
         """
-        check_rule(self, "size rule", rule, ("*array",))
-        self.sized_by = rule
-        self.changed()
-        return rule
+        return self.ruled("sized_by", "size rule", rule, ("*array",))
 
     def infer(self, rule: Callable) -> Callable:
         """Decorate the two-way rule ``rule(ins, outs, **params) -> (ins, outs)``; unknown shapes are None."""
-        check_rule(self, "infer rule", rule, ("ins", "outs"))
-        self._infer = rule
-        self.changed()
-        return rule
+        return self.ruled("_infer", "infer rule", rule, ("ins", "outs"))
 
     def dtype(self, rule: Callable) -> Callable:
         """Decorate ``rule(*input_types, **params) -> type``: a name, a NumPy type or a code; a list for several outputs.
 
         The input types are codes, such as ``mxop.dtypes.FLOAT32``.
         """
-        check_rule(self, "dtype rule", rule, ("*type",))
-        self._dtype = rule
-        self.changed()
-        return rule
+        return self.ruled("_dtype", "dtype rule", rule, ("*type",))
 
     def cpu(self, run: Callable | None = None, *, prepared: bool = False, backend: str | None = None,
             when: Callable | None = None) -> Callable:  # fmt: skip

@@ -421,10 +421,7 @@ class Operator(Generic[P]):
 
         Types are codes, such as ``mxop.dtypes.FLOAT32``; ``mxop.dtypes.UNKNOWN`` is an unknown type.
         """
-        check_rule(self, "rule of types", rule, ("ins", "outs"))
-        self._types = rule
-        self.changed()
-        return rule
+        return self.ruled("_types", "rule of types", rule, ("ins", "outs"))
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
         """Complete the types of inputs and outputs from each other."""
@@ -477,10 +474,7 @@ class Operator(Generic[P]):
         item may be a function without parameters that returns the gradient (``lambda: F.dot(...)``); it is called only if the
         gradient is wanted.
         """
-        check_rule(self, "gradient rule", rule, ("F", "heads", "inputs", "outputs"))
-        self._gradient = rule
-        self.changed()
-        return rule
+        return self.ruled("_gradient", "gradient rule", rule, ("F", "heads", "inputs", "outputs"))
 
     @property
     def absent_heads(self) -> bool:
@@ -491,6 +485,13 @@ class Operator(Generic[P]):
     def zero_gradient(self) -> bool:
         """Whether a rule declares that the gradient is zero everywhere."""
         return self._gradient is no_gradient
+
+    def ruled(self, attribute: str, what: str, rule: Callable, expected: Sequence[str]) -> Callable:
+        """Keep a rule as an attribute if it takes what is expected (see :func:`.rules.check_rule`); return it."""
+        check_rule(self, what, rule, expected)
+        setattr(self, attribute, rule)
+        self.changed()
+        return rule
 
     def changed(self) -> None:
         """Clear caches about the operator, after a part of it was defined."""

@@ -4,10 +4,9 @@
 when it is first used.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ..support.missing import attribute, names_shown
+from ..support.missing import hooks
 from .custom_op import CustomOp, CustomOpProp, register
 
 if TYPE_CHECKING:
@@ -48,22 +47,10 @@ _PLACES = {
     "python_op": ("NDArrayOp", "NumpyOp", "PythonOp"),
     "reg_info": ("CustomRegOp", "DataType", "custom_info_register"),
 }  # fmt: skip
-#: What MindSpore called them in other versions.
-_ALIASES = {"ms_kernel": "kernel", "ms_hybrid": "kernel"}
-_LATER = dict.fromkeys(__all__, "hybrid") | {name: place for place, names in _PLACES.items() for name in names}
+_LATER = {name: f"{__name__}.hybrid:{name}" for name in __all__}
+_LATER |= {name: f"{__name__}.{place}:{name}" for place, names in _PLACES.items() for name in names}
+_LATER |= {place: f"{__name__}.{place}" for place in ("hybrid", *_PLACES)}
+#: What MindSpore called it in other versions.
+_LATER |= dict.fromkeys(("ms_kernel", "ms_hybrid"), _LATER["kernel"])
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LATER.values():
-        return import_module(f"{__name__}.{name}")
-    if name in _ALIASES:
-        return __getattr__(_ALIASES[name])
-    if name not in _LATER:
-        raise attribute(__name__, name, lambda: __all__)
-    found = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return names_shown(globals(), __all__, {"hybrid"})
+__getattr__, __dir__ = hooks(globals(), [*__all__, "hybrid"], _LATER)

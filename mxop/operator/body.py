@@ -82,6 +82,11 @@ BPROP = ("Custom(..., bprop=...), a function bprop(*inputs, out, dout) that retu
          "inputs")  # fmt: skip
 
 
+def kind_of(value: Any) -> str:
+    """Return what a message calls what a user's function returned."""
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
 def underived(who: str, reason: str, cure: str) -> MXNetError:
     """Return the error that says how to give a gradient."""
     return MXNetError(f"{who} has no gradient: {reason}; give it one with {cure}")

@@ -19,7 +19,7 @@ from ..opdef import Attrs, External, Operator, infer, registry
 from ..support import dtypes
 from ..support.errors import DeviceError, MXNetError, OpTypeError, OpValueError, closest, run_users
 from .attributes import parameters
-from .body import Body
+from .body import Body, kind_of
 from .outputs import Outputs
 from .reg_info import Infos, derived
 
@@ -369,17 +369,13 @@ class CustomOperator(External):
         """Return what a bprop returned, after a check of its form."""
         who = f"Custom {self.owner.name}: bprop"
         if not isinstance(found, tuple):
-            raise OpTypeError(f"{who} returned {_short(found)}; expected a tuple of the gradients of {self.n} inputs "
+            raise OpTypeError(f"{who} returned {kind_of(found)}; expected a tuple of the gradients of {self.n} inputs "
                               "(also of one: '(dx,)')")  # fmt: skip
         if len(found) not in (self.n, self.n + n_attrs):
             raise OpValueError(f"{who} returned {len(found)} gradients; expected {self.n}, one for each input")
         for k, (g, x) in enumerate(zip(found, inputs)):
             if g is not None and not isinstance(g, Dense):
-                raise OpTypeError(f"{who} returned {_short(g)} for input {k}; expected an NDArray, or None for zero")
+                raise OpTypeError(f"{who} returned {kind_of(g)} for input {k}; expected an NDArray, or None for zero")
             if g is not None and g.shape != x.shape:
                 raise OpValueError(f"{who} returned shape {g.shape} for input {k} of shape {x.shape}")
         return list(found[: self.n])
-
-
-def _short(value: Any) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._core import core
 from ..support.errors import DeviceError, OpTypeError, OpValueError, run_users
-from .body import Body
+from .body import Body, kind_of
 
 _NUMBERS = (int, float, bool, np.generic)
 
@@ -69,7 +69,7 @@ class PyFunc(Body):
 
     def _store_several(self, result: Any, outputs: Sequence[Any]) -> None:
         if not isinstance(result, (tuple, list)):
-            raise OpTypeError(f"Custom {self.name}: the function returned {_shown(result)}; expected a tuple of "
+            raise OpTypeError(f"Custom {self.name}: the function returned {kind_of(result)}; expected a tuple of "
                               f"{len(outputs)} arrays, as out_shape says")  # fmt: skip
         if len(result) != len(outputs):
             raise OpValueError(
@@ -90,14 +90,10 @@ class PyFunc(Body):
                 return
         else:
             raise OpTypeError(
-                f"Custom {self.name}: the function returned {_shown(result)} as output{which}; expected a NumPy array of "
+                f"Custom {self.name}: the function returned {kind_of(result)} as output{which}; expected a NumPy array of "
                 f"shape {memory.shape} and dtype {memory.dtype}"
             )
         raise OpValueError(
             f"Custom {self.name}: output{which} has shape {np.shape(result)} and dtype {np.asarray(result).dtype}; "
             f"expected shape {memory.shape} and dtype {memory.dtype}, as out_shape and out_dtype say"
         )
-
-
-def _shown(value: Any) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"

@@ -185,6 +185,18 @@ def along(shape, axis):
     return size_of(shape[:at]), shape[at], size_of(shape[at + 1 :])
 
 
+def flat(a):
+    """Return an array of four dimensions with the last two as one."""
+    return a.reshape(*a.shape[:2], size_of(a.shape[2:]))
+
+
+def two_sizes(op, name, sizes):
+    """Return a parameter that is a height and a width."""
+    if len(sizes) != 2 or not all(n and n > 0 for n in sizes):
+        raise OpValueError(f"operator {op}: {name}={sizes}; expected two sizes above 0, height and width")
+    return sizes
+
+
 def times(a, b):
     """Return the product of two sizes, None when it is not known."""
     return 0 if 0 in (a, b) else None if None in (a, b) else a * b

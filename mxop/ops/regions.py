@@ -10,7 +10,7 @@ from ..opdef import Of, Range, Shape, kernel
 from ..opdef.dims import rule_of
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import Count, adjoint, compiled, float_types, on_host, size_of
+from ._shared import Count, adjoint, compiled, flat, float_types, on_host, size_of, two_sizes
 
 Scale = Annotated[float, Range(0, 1)]
 _Size = Annotated[int, Range(0)]
@@ -18,13 +18,6 @@ MOST_SAMPLES, MOST_TURNED = 2**20, 2**10
 
 
 # ---- regions and their images ----------------------------------------------------------------------------------------------
-def _grid(op, pooled_size):
-    """Return the numbers of bins."""
-    if len(pooled_size) != 2 or not all(n and n > 0 for n in pooled_size):
-        raise OpValueError(f"operator {op}: pooled_size={pooled_size}; expected two sizes above 0, height and width")
-    return pooled_size
-
-
 def image_of(np, op, rois, batch):
     """Return the image that each region is of; below 0: it is of none."""
     first = rois[:, 0]
@@ -90,7 +83,7 @@ def roi_pooling_taken(data, rois, places):
 
 
 def _pooled(*, pooled_size, **params):
-    found = ("regions", "channels", *_grid("ROIPooling", pooled_size))
+    found = ("regions", "channels", *two_sizes("ROIPooling", "pooled_size", pooled_size))
     return {"data": ("batch", "channels", "height", "width"), "rois": ("regions", 5), "output": found, "maxidx": found}
 
 
@@ -125,17 +118,12 @@ def _(np, inputs, outputs, *, pooled_size, spatial_scale):
     outputs[0][...], outputs[1][...] = found, places
 
 
-def _flat(a):
-    """Return an array of four dimensions with the last two as one."""
-    return a.reshape(*a.shape[:2], size_of(a.shape[2:]))
-
-
 @on_host(roi_pooling_grad)
 def _(np, inputs, outputs):
     head, rois, places, like = inputs
     total = np.zeros(like.shape, head.dtype)
     order, starts = by_image(np, image_of(np, "_roi_pooling_grad", rois, len(like)), len(like))
-    compiled("regions").put(_flat(head), _flat(places.astype(np.int64, copy=False)), order, starts, _flat(total))
+    compiled("regions").put(flat(head), flat(places.astype(np.int64, copy=False)), order, starts, flat(total))
     outputs[0][...] = total
 
 
@@ -144,7 +132,7 @@ def _(np, inputs, outputs):
     data, rois, places = inputs
     found = np.zeros(places.shape, data.dtype)
     images = image_of(np, "_roi_pooling_taken", rois, len(data))
-    compiled("regions").pick(_flat(data), images, _flat(places.astype(np.int64, copy=False)), _flat(found))
+    compiled("regions").pick(flat(data), images, flat(places.astype(np.int64, copy=False)), flat(found))
     outputs[0][...] = found
 
 
@@ -235,7 +223,7 @@ def roi_align_grad(head, rois, like, *, pooled_size: Shape, spatial_scale: Scale
 
 def _align_dims(images, bins, images_too="", /, *, pooled_size, position_sensitive, **params):
     """Return the table of shapes; the arguments name what are images and what are bins."""
-    grid = _grid("_contrib_ROIAlign", pooled_size)
+    grid = two_sizes("_contrib_ROIAlign", "pooled_size", pooled_size)
     n = size_of(grid) if position_sensitive else 1
     data = ("batch", Of("channels", lambda c: c * n, lambda c: divided_into("_contrib_ROIAlign", c, n)), "height", "width")
     return {images: data, bins: ("regions", "channels", *grid), "rois": ("regions", 5), images_too: data}
@@ -390,7 +378,7 @@ def rroi_align_grad(head, rois, like, *, pooled_size: Shape, spatial_scale: Scal
 
 
 def _rroi_dims(images, bins, images_too="", /, *, pooled_size, **params):
-    grid = _grid("_contrib_RROIAlign", pooled_size)
+    grid = two_sizes("_contrib_RROIAlign", "pooled_size", pooled_size)
     data = ("batch", "channels", "height", "width")
     return {images: data, bins: ("regions", "channels", *grid), "rois": ("regions", 6), images_too: data}
 

@@ -9,8 +9,7 @@ from typing import Literal
 
 from ..opdef import Shape, composite, kernel
 from ..opdef.dims import rule_of
-from ..support.errors import OpValueError
-from ._shared import compiled, device_of, float_types, on_host, size_of
+from ._shared import compiled, device_of, flat, float_types, on_host, two_sizes
 
 _DATA, _GRID = ("batch", "channels", "height", "width"), ("batch", 2, "down", "across")
 _FOUND = ("batch", "channels", "down", "across")
@@ -50,24 +49,19 @@ _table(sampled_grad, head=_FOUND, grid=_GRID, like=_DATA, output=_DATA)
 _table(sampled_slopes, head=_FOUND, data=_DATA, grid=_GRID, output=_GRID)
 
 
-def _flat(a):
-    """Return an array of four dimensions with the last two as one."""
-    return a.reshape(*a.shape[:2], size_of(a.shape[2:]))
-
-
 def _runs(op, name):
     """Let the compiled loop of that name compute an operator; only images have four dimensions there."""
 
     @on_host(op)
     def _(np, inputs, outputs, **params):
         images = {"sample": (0,), "scatter": (), "slopes": (1,)}[name]
-        given = [a if k in images else _flat(a) for k, a in enumerate(inputs[: 3 if name == "slopes" else 2])]
+        given = [a if k in images else flat(a) for k, a in enumerate(inputs[: 3 if name == "slopes" else 2])]
         # the result is the loop's own array only where that has another type
         own = outputs[0].dtype == given[0].dtype and outputs[0].flags.c_contiguous
         found = outputs[0] if own else np.empty(outputs[0].shape, given[0].dtype)
         found[...] = 0
         careful = not all(np.isfinite(a.max(initial=0)) and np.isfinite(a.min(initial=0)) for a in given[:-1])
-        how = (*params.values(), careful, found if name == "scatter" else _flat(found))
+        how = (*params.values(), careful, found if name == "scatter" else flat(found))
         getattr(compiled("sampling"), name)(*given, *how)
         if not own:
             outputs[0][...] = found
@@ -154,13 +148,6 @@ float_types(BilinearSampler)
 
 
 # ---- grids -----------------------------------------------------------------------------------------------------------------
-def _size(op, target_shape):
-    """Return the height and width of a grid."""
-    if len(target_shape) != 2 or not all(n and n > 0 for n in target_shape):
-        raise OpValueError(f"operator {op}: target_shape={target_shape}; expected two sizes above 0, height and width")
-    return target_shape
-
-
 def numbers(F, like, n, start=0.0, step=1.0):
     """Return ``start + i * step`` for `n` places, on the device of an array and of its type."""
     found = F._arange(start=0, stop=n, dtype=like.dtype, ctx=device_of(like))
@@ -202,7 +189,7 @@ def GridGenerator(F, data, *, transform_type: Literal["affine", "warp"], target_
         x = F.broadcast_add(x, F.reshape(numbers(F, data, width), shape=(1, 1, 1, width))) * _step(width) - 1
         y = F.broadcast_add(y, F.reshape(numbers(F, data, height), shape=(1, 1, height, 1))) * _step(height) - 1
         return F.concat(x, y, dim=1)
-    height, width = _size("GridGenerator", target_shape)
+    height, width = two_sizes("GridGenerator", "target_shape", target_shape)
     x = F.reshape(numbers(F, data, width, -1, _step(width)), shape=(1, 1, width))
     y = F.reshape(numbers(F, data, height, -1, _step(height)), shape=(1, height, 1))
     x, y = F.broadcast_to(x, shape=(1, height, width)), F.broadcast_to(y, shape=(1, height, width))
@@ -214,7 +201,7 @@ def GridGenerator(F, data, *, transform_type: Literal["affine", "warp"], target_
 def _(*, transform_type, target_shape):
     if transform_type == "warp":
         return {"data": _GRID, "output": _GRID}
-    return {"data": ("batch", 6), "output": ("batch", 2, *_size("GridGenerator", target_shape))}
+    return {"data": ("batch", 6), "output": ("batch", 2, *two_sizes("GridGenerator", "target_shape", target_shape))}
 
 
 @float_types
@@ -243,5 +230,5 @@ def SpatialTransformer(F, data, loc, *, target_shape: Shape = (0, 0), transform_
 
 @SpatialTransformer.dims
 def _(*, target_shape, **params):
-    size = _size("SpatialTransformer", target_shape)
+    size = two_sizes("SpatialTransformer", "target_shape", target_shape)
     return {"data": _DATA, "loc": ("batch", 6), "output": ("batch", "channels", *size)}

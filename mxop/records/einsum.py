@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from . import Record, Refusal
+from .reduce import full
 
 #: Subscripts with shapes: products of matrices, stacks, outer products, diagonals, sums, ``...``, sizes of 0 and 1.
 _CASES = [
@@ -18,13 +19,9 @@ _CASES = [
 ]  # fmt: skip
 
 
-def _full(result):
-    return np.reshape(result, (1,)) if np.ndim(result) == 0 else result
-
-
 RECORDS: dict[str, Record] = {
     "matmul": Record(
-        lambda lhs, rhs: _full(np.matmul(lhs, rhs)), dtypes="f",
+        lambda lhs, rhs: full(np.matmul(lhs, rhs)), dtypes="f",
         shapes=[((2, 3), (3, 2)), ((3,), (3,)), ((3,), (3, 2)), ((2, 3), (3,)), ((2, 2, 3), (3, 2)), ((2, 2, 3), (2, 3, 2)),
                 ((2, 1, 2, 3), (3, 3, 2)), ((3,), (2, 3, 2)), ((2, 2, 3), (3,)), ((0, 2, 3), (0, 3, 2))],
         refuses=[
@@ -33,7 +30,7 @@ RECORDS: dict[str, Record] = {
         unchecked={"shapes back": "the sizes of the factors do not follow from their product"},
     ),
     "einsum": Record(
-        lambda *data, subscripts, **options: _full(np.einsum(subscripts, *data)), dtypes="f",
+        lambda *data, subscripts, **options: full(np.einsum(subscripts, *data)), dtypes="f",
         params=[{"subscripts": case[0]} for case in _CASES] + [{"subscripts": "ij,jk,kl,l", "optimize": False}],
         shapes=[case[1:] for case in _CASES] + [((2, 3), (3, 2), (2, 4), (4,))],
         refuses=[

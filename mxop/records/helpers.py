@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special
 
 from . import Record
-from .reduce import reduced_axes
+from .reduce import axes_of, full
 
 _FIRST = {"grad_inputs": (0,), "order": 2}  # linear in the first input, so orders above 2 are zero
 _GIVEN = "gradient rules call it with shapes that fit each other, and look at no others"
@@ -29,7 +29,7 @@ _UNCHECKED = {
 
 # ---- reductions and the way back -------------------------------------------------------------------------------------
 def _kept(like, axis, exclude):
-    axes = reduced_axes(like, axis, exclude)
+    axes = axes_of(like, axis, exclude)
     return tuple(1 if i in axes else d for i, d in enumerate(like.shape))
 
 
@@ -42,11 +42,11 @@ def _broadcast_reduced(data, like, axis=None, keepdims=False, exclude=False):
 
 
 def _reduce_like(data, like, axis=None, exclude=False):
-    return data.sum(reduced_axes(data, axis, exclude), keepdims=True).reshape(like.shape)
+    return data.sum(axes_of(data, axis, exclude), keepdims=True).reshape(like.shape)
 
 
 def _divide_by_count(data, like, axis=None, exclude=False):
-    return data / max(np.prod([like.shape[a] for a in reduced_axes(like, axis, exclude)], dtype=int), 1)
+    return data / max(np.prod([like.shape[a] for a in axes_of(like, axis, exclude)], dtype=int), 1)
 
 
 def _unbroadcast(data, like):
@@ -56,13 +56,13 @@ def _unbroadcast(data, like):
 
 
 def _square_sum(data, axis=None, keepdims=False, exclude=False):
-    found = np.square(data).sum(reduced_axes(data, axis, exclude), keepdims=keepdims)
-    return np.reshape(found, (1,)) if np.ndim(found) == 0 else found
+    found = np.square(data).sum(axes_of(data, axis, exclude), keepdims=keepdims)
+    return full(found)
 
 
 def _product_of_others(x, *factors, axis=None, exclude=False):
     """Sum, for each element, over choices of further elements, one a factor, the product of what is left."""
-    axes = reduced_axes(x, axis, exclude)
+    axes = axes_of(x, axis, exclude)
     order = [i for i in range(x.ndim) if i not in axes] + list(axes)
     rows = [a.transpose(order).reshape(-1, int(np.prod([x.shape[i] for i in axes]))) for a in (x, *factors)]
 

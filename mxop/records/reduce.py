@@ -15,15 +15,14 @@ _CASES = [
 ]  # fmt: skip
 
 
-def reduced_axes(data, axis, exclude):
-    """Return which axes a reduction takes away."""
+def axes_of(data, axis, exclude):
     if axis is None or axis == ():
         return tuple(range(data.ndim))
     axes = {a % data.ndim for a in ((axis,) if isinstance(axis, int) else axis)}
     return tuple(i for i in range(data.ndim) if (i in axes) != exclude)
 
 
-def _full(result):
+def full(result):
     """Give the result of a full reduction MXNet's shape."""
     return np.reshape(result, (1,)) if np.ndim(result) == 0 else result
 
@@ -40,7 +39,7 @@ def _along(function):
     """Make a reference with MXNet's parameters of a NumPy reduction."""
 
     def reference(data, axis=None, keepdims=False, exclude=False):
-        return _full(function(data, axis=reduced_axes(data, axis, exclude), keepdims=keepdims))
+        return full(function(data, axis=axes_of(data, axis, exclude), keepdims=keepdims))
 
     return reference
 
@@ -53,9 +52,9 @@ def _reduction(function, **details):
 
 
 def _norm(data, ord=2, axis=None, keepdims=False, out_dtype=None):
-    axes = reduced_axes(data, axis, False)
+    axes = axes_of(data, axis, False)
     size = np.abs(data) if ord == 1 else np.square(data)
-    total = _full(np.sum(size, axis=axes, keepdims=keepdims))
+    total = full(np.sum(size, axis=axes, keepdims=keepdims))
     return total if ord == 1 else np.sqrt(total)
 
 
@@ -64,7 +63,7 @@ def _position(function):
         found = function(data, axis=axis)
         if axis is None:
             return np.reshape(found, (1,) * data.ndim if keepdims else (1,))
-        return _full(np.expand_dims(found, axis) if keepdims else found)
+        return full(np.expand_dims(found, axis) if keepdims else found)
 
     return reference
 
@@ -81,13 +80,13 @@ def _positions(function):
 
 
 def _moments(data, axes=None, keepdims=False):
-    along = reduced_axes(data, axes, False)
-    return _full(np.mean(data, axis=along, keepdims=keepdims)), _full(np.var(data, axis=along, keepdims=keepdims))
+    along = axes_of(data, axes, False)
+    return full(np.mean(data, axis=along, keepdims=keepdims)), full(np.var(data, axis=along, keepdims=keepdims))
 
 
 def _spread(function):
     def reference(data, axis=None, ddof=0.0, keepdims=False):
-        return _full(function(data, axis=reduced_axes(data, axis, False), ddof=ddof, keepdims=keepdims))
+        return full(function(data, axis=axes_of(data, axis, False), ddof=ddof, keepdims=keepdims))
 
     params = [{}, {"axis": 1, "ddof": 1.0}, {"axis": (0, -1), "keepdims": True}, {"axis": -1, "ddof": 0.5}]
     return Record(reference, params=params, shapes=[((2, 3),), ((2, 3, 2),), ((2, 3, 2),), ((3, 4),)], dtypes="f")
@@ -125,7 +124,7 @@ RECORDS: dict[str, Record] = {
         order=0, grad_inputs=(), returns="int64",
     ),
     "argmax_channel": Record(
-        lambda data: _full(np.argmax(data, axis=1)), shapes=[((2, 3),), ((2, 3, 2),)], order=0, grad_inputs=()
+        lambda data: full(np.argmax(data, axis=1)), shapes=[((2, 3),), ((2, 3, 2),)], order=0, grad_inputs=()
     ),
     # integers: the difference from a mean that was rounded to an integer is not the exact one
     "moments": Record(

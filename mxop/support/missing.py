@@ -7,7 +7,8 @@ suggestion is a name that MXNet gives to something else, nor hidden.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -99,15 +100,24 @@ def names_shown(namespace: dict[str, Any], *names: Iterable[str]) -> list[str]:
     return sorted({*own, *(n for some in names for n in some)})
 
 
-def hooks(namespace: dict[str, Any], names: Sequence[str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a public module by its ``globals()`` and ``__all__``; it has :data:`KINDS`."""
+def hooks(
+    namespace: dict[str, Any], names: Collection[str], later: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a public module by its ``globals()`` and ``__all__``; it has :data:`KINDS`.
 
+    `later` says where names are that are imported when they are first used: ``module:name``, or a module.
+    """
+    places = later or {}
     namespace.setdefault("__path__", [])  # so that ``from mxop.util import use_np`` comes to the finder below
 
     @ends_at_caller
     def __getattr__(name: str) -> Any:
         if name in KINDS:
             return KINDS[name]
+        if name in places:
+            module, _, own = places[name].partition(":")
+            found = namespace[name] = getattr(import_module(module), own) if own else import_module(module)
+            return found
         raise attribute(namespace["__name__"], name, lambda: names)
 
     def __dir__() -> list[str]:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
-from ..support.missing import attribute, names_shown
+from ..support.missing import hooks
 
 #: In which module each name is; it is imported when the name is first used.
 _PLACES = {
@@ -43,18 +40,4 @@ _FROM = {name: f"{__name__}.{place}" for place, names in _PLACES.items() for nam
 _FROM |= {"check_op": "mxop.check", **_OBJECTS}
 __all__ = [*_FROM, *_MODULES]
 
-
-def __getattr__(name: str) -> Any:
-    """Import the module of a name on first use."""
-    if name in _MODULES:
-        found = import_module(_MODULES[name])
-    elif name in _FROM:
-        found = getattr(import_module(_FROM[name]), name)
-    else:
-        raise attribute(__name__, name, lambda: __all__)
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return names_shown(globals(), set(__all__).difference(_MODULES, _OBJECTS))
+__getattr__, __dir__ = hooks(globals(), set(_FROM).difference(_OBJECTS), _MODULES | {n: f"{m}:{n}" for n, m in _FROM.items()})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from ...opdef.symbolic import is_concrete
 from ...support import dtypes
-from ..constants import LARGEST, evaluated, fill_of, filled, is_literal, is_small, literal, size_of, value_of
+from ..constants import LARGEST, evaluated, fill_of, filled, is_literal, is_small, literal, value_of
 from ..infer import Known
 from ..ir import Entry, Graph, Node
 from ..rewrite import rewrite
@@ -72,7 +74,7 @@ def _folded(node: Node, known: Known) -> list | None:
     if not all(is_literal(node.inputs[k][0]) for k in read) or not all(is_small(known.shape(e)) for e in _outputs(node)):
         return None
     shapes = [known.shape(e) for e in node.inputs]
-    if not all(known.is_known(e) and is_concrete(d) and size_of(d) <= LARGEST for e, d in zip(node.inputs, shapes)):
+    if not all(known.is_known(e) and is_concrete(d) and prod(d) <= LARGEST for e, d in zip(node.inputs, shapes)):
         return None
     values = [value_of(e, known) if k in read else np.zeros(()) for k, e in enumerate(node.inputs)]
     if any(v is None for v in values):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from ... import autograd
+from ..._core import tape
 from ...autograd import mark_variables
 from ...ndarray import NDArray
 from ...support.errors import OpTypeError, shown
@@ -20,16 +20,9 @@ def set_is_training(is_train: bool) -> bool:
     return autograd.set_recording(is_train)
 
 
-@contextmanager
-def TrainingStateScope(enter_state: bool) -> Iterator[None]:
+def TrainingStateScope(enter_state: bool) -> tape.Scope:
     """Return a scope with recording and train mode on or off."""
-    before = autograd.is_training(), autograd.is_recording()
-    set_is_training(enter_state)
-    try:
-        yield
-    finally:
-        autograd.set_training(before[0])
-        autograd.set_recording(before[1])
+    return tape.Scope(enter_state, enter_state)
 
 
 def train_section() -> Any:

@@ -1,9 +1,6 @@
 """``mx.io``: data in batches."""
 
-from importlib import import_module
-from typing import Any
-
-from ...support.missing import attribute, names_shown
+from ...support.missing import hooks
 from .arrays import NDArrayIter
 from .base import DataBatch, DataDesc, DataIter, MXDataIter, ResizeIter
 from .files import CSVIter, LibSVMIter, MNISTIter
@@ -12,14 +9,8 @@ from .prefetching import PrefetchingIter
 __all__ = ["CSVIter", "DataBatch", "DataDesc", "DataIter", "ImageDetRecordIter", "ImageRecordIter", "LibSVMIter", "MNISTIter",
            "MXDataIter", "NDArrayIter", "PrefetchingIter", "ResizeIter"]  # fmt: skip
 
+#: MXNet's other path to the same names, and what builds on mx.image, which builds on this.
+_LATER = {"io": f"{__name__}.io", "ImageRecordIter": "mxop.mxnet.image.records:ImageRecordIter",
+          "ImageDetRecordIter": "mxop.mxnet.image.box_records:ImageDetRecordIter"}  # fmt: skip
 
-def __getattr__(name: str) -> Any:
-    if name == "io":  # MXNet's other path to the same names
-        return import_module(f"{__name__}.io")
-    if name in ("ImageRecordIter", "ImageDetRecordIter"):  # they build on mx.image, which builds on this
-        return getattr(import_module("..image.box_records" if "Det" in name else "..image.records", __name__), name)
-    raise attribute(__name__, name, lambda: __all__)
-
-
-def __dir__() -> list[str]:
-    return names_shown(globals(), __all__)
+__getattr__, __dir__ = hooks(globals(), __all__, _LATER)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
-from ...support.missing import attribute, names_shown
+from ...support.missing import hooks
 from .adaptive import AdaDelta, AdaGrad, Adam, Adamax, Ftrl, GroupAdaGrad, Nadam, RMSProp
 from .base import Optimizer, Test, create, register
 from .layerwise import LAMB, LARS, LBSGD
@@ -17,14 +14,4 @@ __all__ = [
     "GroupAdaGrad", "Nadam", "Optimizer", "RMSProp", "Signum", "Test", "Updater", "ccSGD", "create", "get_updater", "register",
 ]  # fmt: skip
 
-_PATHS = ("contrib", "optimizer")
-
-
-def __getattr__(name: str) -> Any:
-    if name in _PATHS:
-        return import_module(f"{__name__}.{name}")
-    raise attribute(__name__, name, lambda: __all__)
-
-
-def __dir__() -> list[str]:
-    return names_shown(globals(), __all__)
+__getattr__, __dir__ = hooks(globals(), __all__, {name: f"{__name__}.{name}" for name in ("contrib", "optimizer")})

@@ -8,7 +8,7 @@ from typing import Any
 
 from ....graph.infer import Types
 from ....graph.ir import Entry, Graph, Node
-from ....graph.rewrite import rebuilt
+from ....graph.rewrite import exchanged, rebuilt
 from ....opdef import registry
 from ....support import dtypes
 from ....support.errors import MXNetError, OpTypeError, shown
@@ -180,29 +180,22 @@ class Converter:
 
 def _declared(graph: Graph, lists: Lists, data: set[str], narrow: bool) -> Graph:
     """Return a graph whose parameters have a declared type: float32, or with `narrow` that in which all read them."""
-    readers: dict[Node, list[Node]] = {}
-    for node in graph.nodes:
-        for source, _ in node.inputs:
-            readers.setdefault(source, []).append(node)
     outputs = {node for node, _ in graph.outputs}
     typed = Types(graph)
     typed.run()
     moved: dict[Entry, Entry] = {}
-    for node in graph.nodes:
-        if node.op is None:
-            if node.name in data or typed.get((node, 0)) not in (dtypes.UNKNOWN, dtypes.FLOAT32):
-                continue
-            casts = [n for n in readers.get(node, ()) if _is_cast(n, lists.code)]
-            only = narrow and casts and len(casts) == len(readers[node]) and node not in outputs
-            code = lists.code if only else dtypes.FLOAT32
-            new = node.replaced(strings={**(node.strings or {}), "__dtype__": str(code)})
-            moved[node, 0] = new, 0
-            if only:
-                moved.update({(cast, 0): (new, 0) for cast in casts})
-        elif (node, 0) not in moved:
-            new = rebuilt(node, moved)
-            moved.update({(node, k): (new, k) for k in range(node.n_outputs)})
-    return Graph([moved.get(e, e) for e in graph.outputs])
+    for node in graph.variables:
+        if node.name in data or typed.get((node, 0)) not in (dtypes.UNKNOWN, dtypes.FLOAT32):
+            continue
+        readers = graph.uses.get((node, 0), [])
+        casts = [n for n in readers if _is_cast(n, lists.code)]
+        only = narrow and casts and len(casts) == len(readers) and node not in outputs
+        code = lists.code if only else dtypes.FLOAT32
+        new = node.replaced(strings={**(node.strings or {}), "__dtype__": str(code)})
+        moved[node, 0] = new, 0
+        if only:
+            moved.update({(cast, 0): (new, 0) for cast in casts})
+    return exchanged(graph, moved)
 
 
 def _is_cast(node: Node, code: int) -> bool:

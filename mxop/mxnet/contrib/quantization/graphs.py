@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ....graph.ir import Entry, Graph, Node, variable
+from ....graph.ir import Entry, Graph, Node, topological, variable
 from ....graph.rewrite import rewrite
 from ....opdef import registry
 
@@ -47,27 +47,14 @@ def chosen(graph: Graph, names: Iterable[str], operators: Iterable[Any], mode: s
     if mode == "full":
         return found
     layers = {n for n in found if n.op.name in LAYERS}  # type: ignore[union-attr]
-    readers: dict[Node, list[Node]] = {}
-    for node in graph.nodes:
-        for source, _ in node.inputs:
-            readers.setdefault(source, []).append(node)
-    before = _reached(layers, found, lambda n: [source for source, _ in n.inputs])
-    return layers | (before & _reached(layers, found, lambda n: readers.get(n, [])))
+    above = topological(layers, lambda n: [source for source, _ in n.inputs if source in found])
+    below = topological(layers, lambda n: [r for k in range(n.n_outputs) for r in graph.uses.get((n, k), ()) if r in found])
+    return {*above} & {*below}
 
 
 def _can(node: Node) -> bool:
     name = node.op.name  # type: ignore[union-attr]
     return name in COUNTERPARTS and (name not in CONDITIONS or CONDITIONS[name](node.attrs))
-
-
-def _reached(first: set[Node], among: set[Node], neighbours: Callable[[Node], list[Node]]) -> set[Node]:
-    """Return the nodes that are reached from others through nodes of a set."""
-    found, waiting = set(first), list(first)
-    while waiting:
-        new = [n for n in neighbours(waiting.pop()) if n in among and n not in found]
-        found.update(new)
-        waiting += new
-    return found
 
 
 class Quantizer:
