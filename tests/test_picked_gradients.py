@@ -287,3 +287,55 @@ def test_the_data_of_an_assignment_may_be_its_result():
     assert x.asnumpy().tolist() == [1, 9, 3]
     nd._internal._slice_assign(x, x[1:2], begin=(0,), end=(1,), out=x)
     assert x.asnumpy().tolist() == [9, 9, 3]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int32"])
+@pytest.mark.parametrize("axis, mode", [(0, "clip"), (1, "wrap"), (-1, "clip")])
+def test_rows_that_are_taken_several_times(axis, mode, dtype):
+    """Rows repeat within an index array and between two, and some are never taken."""
+    x = RNG.integers(-4, 5, (6, 5, 4)).astype(dtype)
+    places = [RNG.integers(-2, 8, shape).astype("int32") for shape in ((7,), (3, 2), (1,))]
+    head = nd.array(np.arange(1, 4), dtype=dtype)
+    net = mx.sym.concat(*(
+        mx.sym.sum(mx.sym.take(mx.sym.Variable("x"), mx.sym.Variable(f"at{k}"), axis=axis, mode=mode)).reshape((1,))
+        for k in range(3)
+    ), dim=0)  # fmt: skip
+    given = {"x": nd.array(x, dtype=dtype), **{f"at{k}": nd.array(p, dtype="int32") for k, p in enumerate(places)}}
+    executor = net.bind(
+        mx.cpu(), given, {"x": nd.zeros(x.shape, dtype=dtype)}, {"x": "write", **dict.fromkeys(list(given)[1:], "null")}
+    )
+    executor.forward(is_train=True)
+    executor.backward(head)
+    wanted, size = np.zeros(x.shape), x.shape[axis]
+    for k, p in enumerate(places):
+        at = np.clip(p, 0, size - 1) if mode == "clip" else p % size
+        counts = np.bincount(at.ravel(), minlength=size) * (k + 1)
+        wanted += counts.reshape([-1 if a == axis % 3 else 1 for a in range(3)])
+    np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), wanted)
+
+
+def test_an_embedding_for_each_step_adds_up_rows():
+    w, steps, size = mx.sym.Variable("w"), 12, (300, 50)
+    at = [mx.sym.Variable(f"at{k}") for k in range(steps)]
+    net = mx.sym.add_n(*(mx.sym.Embedding(a, w, input_dim=size[0], output_dim=size[1]) * (k + 1) for k, a in enumerate(at)))
+    places = RNG.integers(0, 9, (steps, 8)).astype("float32")
+    given = {"w": nd.array(RNG.normal(size=size)), **{f"at{k}": nd.array(p) for k, p in enumerate(places)}}
+    executor = net.bind(mx.cpu(), given, {"w": nd.zeros(size)}, {"w": "write", **dict.fromkeys(list(given)[1:], "null")})
+    executor.forward(is_train=True)
+    executor.backward(nd.ones((8, size[1])))
+    wanted = np.zeros(size[0])
+    np.add.at(wanted, places.astype(int), np.repeat(np.arange(1, steps + 1)[:, None], 8, 1))
+    np.testing.assert_array_equal(executor.grad_dict["w"].asnumpy(), np.repeat(wanted[:, None], size[1], 1))
+    told = str(executor.explain())
+    assert told.count("_take_added(") == steps - 1 and executor.explain().memory["planned"] < size[0] * size[1] * 4
+
+
+def test_rows_taken_twice_on_a_gpu(gpu):
+    x = mx.sym.Variable("x")
+    net = mx.sym.take(x, mx.sym.Variable("a"), mode="clip") + mx.sym.take(x, mx.sym.Variable("b"), mode="wrap")
+    with gpu:
+        given = {"x": nd.ones((4, 3)), "a": nd.array([1, 1, 3]), "b": nd.array([9, -1, 2])}
+        executor = net.bind(gpu, given, {"x": nd.zeros((4, 3))}, {"x": "add", "a": "null", "b": "null"})
+        executor.forward(is_train=True)
+        executor.backward(nd.ones((3, 3)))
+    assert executor.grad_dict["x"].asnumpy()[:, 0].tolist() == [0, 3, 1, 2]

@@ -389,14 +389,14 @@ cdef class Gather(Work):
         Whether the index is ``(outer, m, inner)``.
     put : str, optional
         The result has the data's sizes, it is cleared first and gets what is in the source: ``'add'`` to add up what has
-        one place, ``'set'`` to keep the last.
+        one place, ``'set'`` to keep the last.  ``'onto'``: it is not cleared, and what ``'add'`` would put there is added.
     """
 
     cdef Shape shape
     cdef Py_ssize_t sizes[MOST_SIZES]
     cdef Py_ssize_t count, itemsize, step
     cdef int n_sizes, how
-    cdef bint putting, add
+    cdef bint putting, add, onto
     cdef char kind, index_kind
 
     def __init__(self, int dtype, int index_dtype, Py_ssize_t count, tuple sizes, Py_ssize_t outer, Py_ssize_t inner,
@@ -410,7 +410,7 @@ cdef class Gather(Work):
             self.sizes[k] = sizes[k]
             self.shape.n *= self.sizes[k]
         self.shape.m = self.count // (outer * inner or 1) if lanes else self.count
-        self.how, self.putting, self.add = MODES[mode], put is not None, put == "add"
+        self.how, self.putting, self.add, self.onto = MODES[mode], put is not None, put != "set", put == "onto"
         self.kind, self.index_kind = kind_of(dtype), kind_of(index_dtype)
         self.itemsize, self.step = itemsize_of(dtype), itemsize_of(index_dtype) * self.count
 
@@ -418,16 +418,48 @@ cdef class Gather(Work):
         cdef bint by_table = self.putting or self.shape.lanes or self.shape.outer != 1  # places are read again, or never
         cdef Py_ssize_t position
         cdef Block* table = block_new(self.count * sizeof(Py_ssize_t)) if by_table else NULL
+        cdef Block* firsts = block_new((self.shape.n + self.count) * sizeof(Py_ssize_t)) if self.onto else NULL
+        cdef Block* sums = block_new(self.shape.outer * self.count * self.shape.inner * self.itemsize) if self.onto else NULL
         with nogil:
             position = self.refused(data[1])
             if position < 0 and by_table:
                 self.locate(data[1], 0, self.count, <Py_ssize_t*>table.data)
-                self.move(data[0], data[2], <Py_ssize_t*>table.data, threads)
+                if self.onto and self.gather_sums(data[0], <Py_ssize_t*>table.data, <Py_ssize_t*>firsts.data, sums.data, threads):
+                    self.move(sums.data, data[2], <Py_ssize_t*>table.data, threads)
+                else:
+                    self.move(data[0], data[2], <Py_ssize_t*>table.data, threads)
             elif position < 0:
                 self.all_rows(data, threads)
         if by_table:
             block_release(table)
+        if self.onto:
+            block_release(firsts)
+            block_release(sums)
         return position
+
+    cdef bint gather_sums(self, const char* source, Py_ssize_t* place, Py_ssize_t* first, char* sums, int threads) noexcept nogil:
+        """Add up the rows that have one place, where there are such: in `sums`, at the first of them, which alone keeps its place.
+
+        Sums that are added to the target later are rounded as if they had been made in an array of zeros.
+        """
+        cdef Py_ssize_t* at = first + self.count
+        cdef Shape s = self.shape
+        cdef Py_ssize_t j
+        cdef bint repeated = False
+        memset(at, 0xff, s.n * sizeof(Py_ssize_t))  # -1: no row yet
+        for j in range(s.m):
+            if at[place[j]] < 0:
+                at[place[j]] = j
+            first[j] = at[place[j]]
+            repeated |= first[j] != j
+        if not repeated:
+            return False
+        s.n = s.m
+        memset(sums, 0, s.outer * s.m * s.inner * self.itemsize)
+        put_any(source, sums, self.kind, first, s, True, threads)
+        for j in range(s.m):
+            place[j] = place[j] if first[j] == j else -1
+        return True
 
     cdef Py_ssize_t refused(self, const char* index) noexcept nogil:
         """Return the position of an index that names no place, or -1."""
@@ -466,7 +498,8 @@ cdef class Gather(Work):
         cdef const void* what[3]
         threads = threads_of(threads, moved * self.itemsize // MX_THREAD_BYTES)
         if self.putting:
-            memset(target, 0, s.outer * s.n * s.inner * self.itemsize)
+            if not self.onto:
+                memset(target, 0, s.outer * s.n * s.inner * self.itemsize)
             if moved:
                 put_any(source, target, self.kind, place, s, self.add, threads)
         elif moved:

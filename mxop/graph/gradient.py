@@ -127,15 +127,16 @@ def _sum(F: Builder, parts: dict[Entry, list[Entry]], entry: Entry) -> Entry | N
 
 
 def _added(term: Entry) -> Kernel | None:
-    """Return what adds the gradient of a slice to others; None for other gradients."""
+    """Return what adds the gradient of a part to others; None for other gradients."""
     op = term[0].op
     return op.added if isinstance(op, Kernel) else None
 
 
 def _add_part(F: Builder, total: Entry, term: Entry) -> Entry:
-    """Add the gradient of a slice to where it was taken from, not an array of the whole size, to a sum."""
+    """Add the gradient of a part to where that was taken from, not an array of the whole size, to a sum."""
     node = term[0]
-    return getattr(F, _added(term).name)(F.value(total), F.value(node.inputs[0]), **node.attrs).entry  # type: ignore[union-attr]
+    given = [F.value(e) for e in (total, *node.inputs[:-1])]  # the last input says the shape
+    return getattr(F, _added(term).name)(*given, **node.attrs).entry  # type: ignore[union-attr]
 
 
 def _add(F: Builder, terms: list[Entry]) -> Entry:

@@ -215,6 +215,57 @@ def _take_span(a, indices, *, axis, mode):
 _taking(take, take_grad, _take_forward, _take_span)
 
 
+@kernel(name="_take_added")
+def take_added(data, head, indices, *, axis: int = 0, mode: Literal["clip", "raise", "wrap"] = "clip"):
+    """Copy of the data with what ``_take_grad`` puts into zeros added to them."""
+
+
+both_ways(take_added, lambda data, head, indices, **params: data, lambda out, *ins, **params: out)
+take_added.overwrites = True
+take_grad.added = take_added
+
+
+@take_added.shape
+def _(data, head, indices, **params):
+    wanted = _take_forward(data, indices, **params)
+    if not infer.compatible(head, wanted):
+        raise OpValueError(f"operator _take_added: head has shape {head}, expected {infer.show(wanted)}")
+    return data
+
+
+@take_added.infer_types
+def _(ins, outs, **params):
+    data = infer.same_type("_take_added", ["data", "head", "output"], [*ins[:2], *outs])[0]
+    return [data, data, ins[2]], [data]
+
+
+@take_added.cpu(prepared=True)
+def _(steps, inputs, outputs, *, axis, mode):
+    (data, head, index), (out,) = inputs, outputs
+    span = _take_span(data.shape, index.shape, axis=axis, mode=mode)
+    steps.move(data, out)
+    if dtypes.summed_in(out.dtype_code) == out.dtype_code:
+        _prepare(steps, take_added, out, head, index, span, mode, "onto")
+        return
+    total = steps.temporary(out.shape, out.dtype_code)  # sums are rounded once, before they are added
+    _prepare(steps, take_added, total, head, index, span, mode, "add")
+    steps.add(total, out)
+
+
+@take_added.gpu(waits=lambda *, axis, mode: "" if mode in ("clip", "wrap") else IN_RANGE)
+def _(xp, inputs, outputs, *, axis, mode):
+    (data, head, index), (out,) = inputs, outputs
+    span = _take_span(data.shape, index.shape, axis=axis, mode=mode)
+    total = xp.zeros(out.shape, out.dtype)
+    _run_gpu(xp, take_added, total, head, index, span, mode, "add")
+    out[...] = data + total
+
+
+@take_added.gradient
+def _(F, heads, inputs, outputs, **params):
+    return [heads[0], F.take(heads[0], inputs[2], **params), None]
+
+
 @kernel(aliases=("_npx_pick", "choose_element_0index"))
 def pick(data, index, *, axis: int | None = -1, keepdims: bool = False, mode: Literal["clip", "wrap"] = "clip"):
     """Pick one element along an axis for each position of the other axes.

@@ -15,11 +15,10 @@ _FORWARD = {"shapes back": "forward alone, as MXNet: indices do not say how much
 
 def _record(reference, *cases, index=1, bounds=_INDEX, inputs=2, **details):
     """Make a record of pairs of parameters and shapes; input `index` holds indices."""
-    details.setdefault("unchecked", _FORWARD)
+    details = {"unchecked": _FORWARD, "grad_inputs": tuple(k for k in range(1) if k != index), **details}
     return Record(
         reference, params=[params for params, _ in cases], shapes=[tuple(shapes) for _, shapes in cases],
-        domain=tuple(bounds if k == index else _DATA for k in range(inputs)), whole=(index,),
-        grad_inputs=tuple(k for k in range(1) if k != index), **details,
+        domain=tuple(bounds if k == index else _DATA for k in range(inputs)), whole=(index,), **details,
     )  # fmt: skip
 
 
@@ -119,6 +118,11 @@ def _shape_by(take):
 RECORDS: dict[str, Record] = {
     "take": _record(_take, *_TAKE),
     "_take_grad": _grad(_take, _TAKE, _shape_by(_take)),
+    "_take_added": _record(
+        lambda data, head, index, **params: data + _added(_take)(head, index, data, **params),
+        *((params, [a, _shape_by(_take)(a, index, **params), index]) for params, (a, index) in _TAKE),
+        index=2, inputs=3, grad_inputs=(0, 1),
+    ),
     "pick": _record(_pick, *_PICK),
     "_pick_grad": _grad(_pick, _PICK, _shape_by(_pick)),
     "_take_lanes": _record(_take_lanes, *_LANES),
