@@ -158,7 +158,7 @@ cdef class Steps(Call):
         return found
 
     def move(self, Array source, Array target, int req=REQ_WRITE):
-        """Copy an array into another, where they are two, in memory of their own; a source of other strides, or with stride 0, may be a view."""
+        """Copy an array to another, unless they are in one place; a source of other strides, or with stride 0, may be a view."""
         if self.checks and source.shape_tuple() != target.shape_tuple():
             raise OpValueError(f"steps.move: the source has shape {source.shape_tuple()}, the target {target.shape_tuple()}")
         if source is not target and not (req == REQ_WRITE and same_layout(source, target)):
