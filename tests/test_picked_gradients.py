@@ -244,6 +244,18 @@ def test_gradients_of_slices_are_added_up_in_one_array(req, before):
     assert told.memory["planned"] < 4 * x.size * 4  # it was one array of the size of `x` for each slice
 
 
+@pytest.mark.parametrize("req, before", [("write", 0), ("add", 2)])
+def test_gradients_of_slices_are_added_up_on_a_gpu(gpu, req, before):
+    with gpu:
+        grad, given = nd.full((6, 4), before), nd.array(RNG.normal(size=(6, 4)))
+        executor = steps_of_a_sequence(mx.sym.Variable("x"), 6).bind(gpu, {"x": given}, {"x": grad}, req)
+        for _ in range(2):
+            executor.forward(is_train=True)
+            executor.backward(nd.ones((1, 4)))
+    runs = 2 if req == "add" else 1
+    np.testing.assert_array_equal(grad.asnumpy(), np.repeat(np.arange(1.0, 7)[:, None], 4, 1) * runs + before)
+
+
 @pytest.mark.parametrize("name", PARTS)
 def test_slices_of_a_compiled_function(name):
     x = nd.array(RNG.integers(-4, 5, (7, 6)))
