@@ -142,6 +142,8 @@ class CompiledFunction:
         return net.bind(first.context, {name: given[name] for name in net.list_arguments()}, grad_req="null").explain(mode)
 
     def __call__(self, *arrays: Any) -> Any:
+        if arrays and isinstance(arrays[0], type):  # classmethod hands over the class so, from Python 3.13 on
+            return self.__get__(arrays[0])(*arrays[1:])
         self._check(arrays)
         owner = self._owner
         try:
