@@ -147,6 +147,39 @@ def test_a_head_that_is_also_what_slices_add_to():
     np.testing.assert_array_equal(head.asnumpy(), kept)
 
 
+class Within(autograd.Function):
+    """Differentiates something else of the same graph in its backward."""
+
+    def __init__(self, inner, x):
+        super().__init__()
+        self.inner, self.x = inner, x
+
+    def forward(self, w):
+        return w * 1
+
+    def backward(self, dw):
+        autograd.grad([self.inner], [self.x], retain_graph=True)
+        return dw
+
+
+def test_a_pass_within_another_says_nothing_of_its_gradients():
+    """The inner pass makes a gradient of `h` that nobody else has; in the outer one, that is the caller's head gradient."""
+    x, w, head = nd.array(RNG.normal(size=(4, 4))), nd.ones((1,)), nd.array(RNG.normal(size=(4, 4)))
+    kept = head.asnumpy()
+    x.attach_grad()
+    w.attach_grad()
+    with autograd.record():
+        h = x * 1
+        inner = h[:3].sum() + h[1:].sum()
+        part = h[:2]
+        middle = Within(inner, x)(w)
+        late = h + 0
+    autograd.backward([late, part, middle], [head, nd.ones((2, 4)), nd.ones((1,))])
+    np.testing.assert_array_equal(head.asnumpy(), kept)
+    kept[:2] += 1
+    np.testing.assert_array_equal(x.grad.asnumpy(), kept)
+
+
 def test_a_second_backward_starts_anew():
     x = nd.array(RNG.normal(size=(6,)))
     x.attach_grad()

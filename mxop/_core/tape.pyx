@@ -739,7 +739,7 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
         for node in order:
             node.pending = None
         for node, pending in outer:
-            (<Node>node).pending = pending
+            (<Node>node).pending, (<Node>node).alone = pending, 0  # of those, nothing is known
     if variables is not None and not retain_graph and not create_graph:
         for node in order:
             release(node)

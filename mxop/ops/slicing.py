@@ -70,6 +70,13 @@ def _slices(ranges):
     )
 
 
+def _whole(op, shape, name, part, ranges):
+    """Return the shape of the whole, of which `part` must have the one that is chosen."""
+    if tuple(part) != _counts(ranges):
+        raise OpValueError(f"operator {op.name}: {name} has shape {part}, expected {_counts(ranges)}")
+    return shape
+
+
 def _slice_operator(op, grad, ranges, axes_params):
     """Make a view of `op` and its adjoint of `grad`; ``ranges(name, shape, *others, **params)`` says what is chosen."""
 
@@ -89,10 +96,7 @@ def _slice_operator(op, grad, ranges, axes_params):
 
     @grad.shape
     def _(head, like, **params):
-        wanted = _counts(ranges(grad.name, like, *([head] if axes_params else []), **params))
-        if tuple(head) != wanted:
-            raise OpValueError(f"operator {grad.name}: head has shape {head}, expected {wanted}")
-        return like
+        return _whole(grad, like, "head", head, ranges(grad.name, like, *([head] if axes_params else []), **params))
 
     typed_by_first(grad)
 
@@ -114,10 +118,7 @@ def _adder(added, op, grad, ranges, axes_params):
 
     @added.shape
     def _(data, part, **params):
-        wanted = _counts(ranges(added.name, data, *([part] if axes_params else []), **params))
-        if tuple(part) != wanted:
-            raise OpValueError(f"operator {added.name}: part has shape {part}, expected {wanted}")
-        return data
+        return _whole(added, data, "part", part, ranges(added.name, data, *([part] if axes_params else []), **params))
 
     @added.rearrange
     def _(xp, inputs, outputs, **params):
@@ -127,8 +128,7 @@ def _adder(added, op, grad, ranges, axes_params):
 
     @added.gradient
     def _(F, heads, inputs, outputs, **params):
-        others = [inputs[1]] if axes_params else []
-        return [heads[0], getattr(F, op.name)(heads[0], *others, **params)]
+        return [heads[0], getattr(F, op.name)(heads[0], *([inputs[1]] if axes_params else []), **params)]
 
     added.overwrites = True
     grad.added = added
