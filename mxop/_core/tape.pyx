@@ -366,7 +366,7 @@ cdef int back_elementwise(Node node, list needed, bint create) except -1:
     for i in range(len(plan.wanted)):
         k = plan.wanted[i]
         g = <Array>(found if plan.call.n_out == 1 else found[i])
-        push(<Node>node.parents[k], node.parent_outputs[k], fitting(call, node, k, g))
+        push(<Node>node.parents[k], node.parent_outputs[k], fitting(call, node, k, g), True)
     return 0
 
 
@@ -431,9 +431,8 @@ cdef list rule_of(Node node, list needed, list nodes):
 
 
 cdef Array own(Node node, int k):
-    """Return a head gradient for code of the user, which may write to it: a copy, where somebody else has it, too."""
-    cdef Array h = <Array>node.pending[k]
-    return call_one(_copy, h) if Py_REFCNT(h) > 3 or h.block.refs > 1 else h  # of `pending`, `heads`, and `h`
+    """Return a head gradient for code of the user, which may write to it: a copy, where somebody else may have it, too."""
+    return <Array>node.pending[k] if k < 64 and node.alone >> k & 1 else call_one(_copy, <Array>node.pending[k])
 
 
 cdef str path_to(Node node, list heads):

@@ -119,11 +119,13 @@ def _sum(F: Builder, parts: dict[Entry, list[Entry]], entry: Entry) -> Entry | N
     terms = parts.get(entry)
     if not terms:
         return None
-    while len(terms) > 1:  # in the order in which the tape adds them: sums round differently in another
-        count = next((k for k, term in enumerate(terms[1:_SUM_AT_ONCE], 1) if _added(term)), min(len(terms), _SUM_AT_ONCE))
-        terms = [_add(F, terms[:count]), *terms[count:]] if count > 1 else [_add_part(F, *terms[:2]), *terms[2:]]
-    parts[entry] = terms
-    return terms[0]
+    total, at = terms[0], 1
+    while at < len(terms):  # in the order in which the tape adds them: sums round differently in another
+        count = next((k for k, term in enumerate(terms[at : at + _SUM_AT_ONCE - 1]) if _added(term)), _SUM_AT_ONCE - 1)
+        total = _add(F, [total, *terms[at : at + count]]) if count else _add_part(F, total, terms[at])
+        at += max(count, 1)
+    parts[entry] = [total]
+    return total
 
 
 def _added(term: Entry) -> Kernel | None:

@@ -153,6 +153,10 @@ class Kernel(Operator[P]):
         return tuple(range(1, n)) if self.make_view is not None else super().shape_only(n)
 
     # ---- decorators -------------------------------------------------------------------------------------------------------
+    def gradient(self, rule: Callable) -> Callable:
+        self.picks = False  # until whoever gives the rule says so of it
+        return super().gradient(rule)
+
     def shape(self, rule: Callable) -> Callable:
         """Decorate ``rule(*input_shapes, **params) -> shape`` (a list of shapes for several outputs)."""
         return self.ruled("_shape", "shape rule", rule, ("*shape",))

@@ -256,7 +256,7 @@ def _(steps, inputs, outputs, *, axis, mode):
 def _(xp, inputs, outputs, *, axis, mode):
     (data, head, index), (out,) = inputs, outputs
     span = _take_span(data.shape, index.shape, axis=axis, mode=mode)
-    total = xp.zeros(out.shape, out.dtype)
+    total = xp.empty(out.shape, out.dtype)
     _run_gpu(xp, take_added, total, head, index, span, mode, "add")
     out[...] = data + total
 

@@ -56,7 +56,6 @@ def _(shape, strides, *, k, axis1, axis2):
     return (*(shape[i] for i in rest), length), (*(strides[i] for i in rest), strides[a] + strides[b]), offset
 
 
-diagonal.picks = True
 both_ways(diagonal, lambda data, **params: None if data is None else _diagonal_shape(data, **params))
 
 
@@ -69,6 +68,7 @@ shaped_like(diagonal_grad, _diagonal_shape)
 both_ways(diagonal_grad, lambda head, like, **params: like)
 typed_by_first(diagonal_grad)
 adjoint(diagonal, diagonal_grad)
+diagonal.picks = True
 
 
 @on_both(diagonal_grad)

@@ -86,13 +86,14 @@ def _slice_operator(op, grad, ranges, axes_params):
         offset = sum(start * s for (start, _, _), s in zip(chosen, strides, strict=True)) if 0 not in _counts(chosen) else 0
         return _counts(chosen), tuple(step * s for (_, step, _), s in zip(chosen, strides, strict=True)), offset
 
-    op.picks = True
     both_ways(op, lambda *ins, **params: None if None in ins else _counts(ranges(op.name, *ins, **params)))
 
     @op.gradient
     def _(F, heads, inputs, outputs, **params):
         g = getattr(F, grad.name)(heads[0], inputs[0], **params)
         return [g] + [None] * (len(inputs) - 1)
+
+    op.picks = True
 
     @grad.shape
     def _(head, like, **params):
