@@ -47,7 +47,7 @@ def counts(tmp_path):
 
     yield counted
     profiler.set_state("stop")
-    profiler.set_config()
+    profiler.set_config(filename=str(tmp_path / "profile.json"))  # what is left is written when the process ends
 
 
 def gradient(f, x, head=None, req="write"):
