@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from processes import run_python
 
 import mxop as mx
 from mxop import nd
@@ -144,6 +145,33 @@ def test_what_a_function_asks_decides():
         expected = x.asnumpy() * 2 if n % 3 else x.asnumpy().sum(0)
         np.testing.assert_array_equal(function(x).asnumpy(), expected)
     assert len(calls) <= 10
+
+
+FIRST_CALLS = """
+import mxop as mx
+traced = []
+
+@mx.graph.compiled
+def function(x, gamma, beta):
+    traced.append(x.shape)
+    return mx.nd.LayerNorm(x, gamma, beta)
+
+gamma, beta = mx.nd.ones(4), mx.nd.zeros(4)
+for n in (20, 20, 30):
+    function(mx.nd.ones((n, 4)), gamma, beta)
+
+@mx.op.elementwise
+def never_seen_before(x):
+    return x + 1
+
+function(mx.nd.ones((40, 4)), gamma, beta)
+print(len(traced))
+"""
+
+
+def test_operators_with_new_names_leave_plans_alone():
+    """The first call loads parts of the package that register operators; so does a user between calls."""
+    assert run_python(FIRST_CALLS) == "1"
 
 
 def test_numbers_that_sizes_are_made_into():

@@ -24,7 +24,7 @@ cdef class OpFunction:
     cdef int n_in, kind
     cdef bint searched, fixed_inputs, open_inputs, writes
     cdef tuple arguments            # of the operator
-    cdef tuple names                # of its parameters
+    cdef tuple names                # of its parameters; None until they are asked for
     cdef str number                 # the parameter that counts inputs, or None
     cdef int has_mode               # whether its function asks if the call trains; -1: not looked at yet
     cdef bint is_view               # whether its results lie in its input; known when has_mode is
@@ -34,6 +34,7 @@ cdef class OpFunction:
     cdef int note_form(self, tuple args, tuple names, tuple values, object inputs, object attrs) except -1
     cdef bint shadowed(self, dict kwargs)
     cdef dict __dict__
+    cdef tuple parameters(self)
     cdef ShortWay short_way(self)
     cdef object call_short(self, ShortWay short, PyObject** args, Py_ssize_t n, tuple names)
     cdef object call(self, tuple args, dict kwargs)

@@ -260,9 +260,14 @@ cdef class OpFunction:
         self.writes, self.has_mode = bool(op.writes) or (self.kind == ELEMENTWISE and op._visible_outputs is not None), -1
         self.n_in = -1 if op.variadic else len(op.arguments)
         self.arguments, self.open_inputs, self.number = tuple(op.arguments), op.open_inputs, op.num_args_param
-        self.names = tuple(op.spec.names)
         self.fixed_inputs = not op.variadic and op._active_inputs is None and not op.open_inputs
         self.native = getattr(op, "native", None)
+
+    cdef tuple parameters(self):
+        """Return the names of the parameters, which are read from the signature when first asked for: most operators never are."""
+        if self.names is None:
+            self.names = tuple(self.op.spec.names)
+        return self.names
 
     cdef ShortWay short_way(self):
         """Return the short way, None where there is none."""
@@ -281,11 +286,12 @@ cdef class OpFunction:
         cdef Py_ssize_t k
         cdef int slot
         cdef object out = None
-        if n > self.n_in and (self.op.by_keyword or n - self.n_in > len(self.names)):
+        cdef tuple parameters = self.parameters()
+        if n > self.n_in and (self.op.by_keyword or n - self.n_in > len(parameters)):
             return None
         memcpy(numbers, short.defaults, sizeof(numbers))
         for k in range(self.n_in, n + len(names)):
-            name, value = self.names[k - self.n_in] if k < n else names[k - n], <object>args[k]
+            name, value = parameters[k - self.n_in] if k < n else names[k - n], <object>args[k]
             if name == "out" and (value is None or isinstance(value, Array)):
                 out = value
                 continue
@@ -379,7 +385,7 @@ cdef class OpFunction:
 
     cdef tuple named(self, tuple args, dict kwargs):
         """Return the inputs among arguments by position, once the parameters after them have names; all of them in odd calls."""
-        cdef tuple names = self.names
+        cdef tuple names = self.parameters()
         cdef Py_ssize_t k
         if self.op.by_keyword or len(args) - self.n_in > len(names):
             return args

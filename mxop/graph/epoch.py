@@ -1,4 +1,7 @@
-"""Epochs: a new one begins, and invalidates everything prepared, when an operator or the set of passes changes."""
+"""Epochs: a new one begins, and invalidates everything prepared, when an operator or the set of passes changes.
+
+A name that is registered for the first time changes nothing: what is prepared was made without it.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from .passes import on_change
 
 _number = 0
 _listeners: list[Callable[[], None]] = []
+_names: set[str] = set()  # registered at some time
 
 
 def epoch() -> int:
@@ -29,6 +33,12 @@ def _begin(*_: Any) -> None:
         listener()
 
 
-registry.on_register(_begin)
+def _registered(name: str, _: Any) -> None:
+    if name in _names:
+        _begin()
+    _names.add(name)
+
+
+registry.on_register(_registered)
 operator.on_change(_begin)
 on_change(_begin)

@@ -37,7 +37,7 @@ class Subgraph(External):
 
     def __init__(self) -> None:
         super().__init__(NAME, doc=type(self).__doc__ or "", params=(_string("backend"), _string("graph")))
-        self.gradient(self._rule)
+        self._gradient = self._rule  # by `gradient`, a definition would change, and all plans go
 
     # ---- inference ------------------------------------------------------------------------------------------------------
     def input_names(self, attrs: Attrs, n: int | None = None) -> tuple[str, ...]:
