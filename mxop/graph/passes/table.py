@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from ...support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, closest, fitting, items
@@ -186,7 +187,7 @@ def selected(passes: Any = None, everything: bool = False) -> list[Any]:
 # ---- running --------------------------------------------------------------------------------------------------------
 @collected_later()
 def run_passes(graph: Graph, known: Known, passes: Iterable[Any], check: bool = True) -> Graph:
-    """Run passes in order, and verify the graph after each.
+    """Run passes in order, and verify the graph after each; after passes of this package once, after the last.
 
     Raises
     ------
@@ -194,20 +195,26 @@ def run_passes(graph: Graph, known: Known, passes: Iterable[Any], check: bool = 
         With the name of a pass that failed, or whose result is not a graph or not equivalent.
     """
     verified: set = set()
-    for p in passes:
-        pass_ = p() if isinstance(p, type) else p
-        before = snapshot(graph) if check and not module_of(pass_).startswith("mxop.") else []
-        new = _run(pass_, graph, known)
-        verify_untouched(before, pass_.name)
-        if new is not graph:
-            if check:
-                verify_arguments(graph, new, pass_.name)
-                verify(new, known, pass_.name, verified, complete=True)
-                verify_kept(graph, new, known, pass_.name)
-            else:
-                known.complete(new)
+    for ours, group in groupby([p() if isinstance(p, type) else p for p in passes], _is_ours):
+        for some in [list(group)] if ours else [[p] for p in group]:
+            before = snapshot(graph) if check and not ours else []
+            new = graph
+            for p in some:
+                new = _run(p, new, known)
+                if ours or not check:
+                    known.complete(new)
+            verify_untouched(before, some[-1].name)
+            if check and new is not graph:
+                after = some[-1].name
+                verify_arguments(graph, new, after)
+                verify(new, known, after, verified, complete=True)
+                verify_kept(graph, new, known, after)
             graph = new
     return graph
+
+
+def _is_ours(pass_: Pass) -> bool:
+    return module_of(pass_).startswith("mxop.")
 
 
 def _run(pass_: Pass, graph: Graph, known: Known) -> Graph:
