@@ -120,8 +120,9 @@ cdef class CKernel(Call):
 
     cdef int execute(self) except -1:
         cdef int code, threads = most_threads()
+        cdef const MXOPTensor* const* table = <const MXOPTensor* const*>self.table
         with nogil:
-            code = self.function(self.table, &self.table[self.n_in], self.params, threads)
+            code = self.function(table, &table[self.n_in], self.params, threads)
         if code != 0:
             given = ", ".join([f"{dtypes.NAMES[(<Array>a).dtype]} {(<Array>a).shape_tuple()}" for a in self.arrays[: self.n_in]])
             raise MXNetError(f"operator {self.name}: its C function returned {code}, for {given or 'no inputs'}")

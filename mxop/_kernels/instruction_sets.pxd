@@ -20,7 +20,7 @@ cdef extern from "mxop_block.h" nogil:
         const mx_store (*stores)[7]
         double (*squares_f64)(const double* x, Py_ssize_t n, double scale) noexcept nogil
         const void* gemm[2]
-        void (*halves)(mx_loop loop, int sources, Py_ssize_t n, char* o, char** x, const void* scalars, bint stream) noexcept nogil
+        void (*halves)(mx_loop loop, int sources, Py_ssize_t n, char* o, const char* const* x, const void* scalars, bint stream) noexcept nogil
 
 cdef extern from "mxop_bulk.h" nogil:
     ctypedef struct mx_bulk:

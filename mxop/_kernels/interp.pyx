@@ -259,6 +259,7 @@ cdef class Program:
         cdef const Operand* operand
         cdef const char* p
         cdef Value values[64]
+        cdef float single
         cdef Py_ssize_t run = 0, number = 0, rest   # elements of a run of equal ones, and which run it is
         cdef int i, d
         for i in range(self.n_inputs):
@@ -278,8 +279,11 @@ cdef class Program:
             if operand.dtype <= 1 and self.ctype <= 1:
                 values[i].d = (<const float*>p)[0] if operand.dtype == 0 else (<const double*>p)[0]
                 continue
-            ISA.loads[operand.dtype][self.ctype](1, p, 0, &values[i].i)
-            values[i].d = (<float*>&values[i].i)[0] if self.ctype == 0 else (<double*>&values[i].i)[0]
+            if self.ctype == 0:
+                ISA.loads[operand.dtype][0](1, p, 0, &single)
+                values[i].d = single
+            else:
+                ISA.loads[operand.dtype][self.ctype](1, p, 0, <void*>&values[i].d if self.ctype == 1 else <void*>&values[i].i)
         for i in range(self.n_scalars):
             if self.scalars[i].param == -4:
                 put_scalar(self.ctype, scalars, i, self.computed(&self.scalars[i], values), 0)
@@ -358,7 +362,7 @@ cdef class Program:
             registers[0], registers[1] = inputs[self.steps.a].data + 2 * start, inputs[self.steps.b].data + 2 * start
             registers[2], free_room = inputs[self.steps.c].data + 2 * start, outputs.data + 2 * start
             stream = stream and not was_read(outputs, inputs, n_in) and not <Py_ssize_t>free_room & 15
-            ISA.halves(self.steps.loop, self.steps.n_srcs, stop - start, free_room, registers, scalars, stream)
+            ISA.halves(self.steps.loop, self.steps.n_srcs, stop - start, free_room, <const char* const*>registers, scalars, stream)
             return
         for k in range(n_in):
             direct_in[k] = inputs[k].contiguous and inputs[k].dtype == self.ctype and not self.keys[k]
