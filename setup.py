@@ -51,8 +51,6 @@ LEVELS = {
 #: What a compiler says of a processor that has a set: its macros.
 MACROS = {"v4": {"AVX512F", "AVX512BW", "AVX512DQ", "AVX512VL", "AVX512CD"}, "v3": {"AVX2", "FMA", "BMI2"}}
 PLAIN = ("-O2", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv")
-#: What newer compilers refuse (GCC from 14 on, Clang from 16 on), and older ones warn of: no compiler takes it.
-ERRORS = ("-Werror=incompatible-pointer-types", "-Werror=int-conversion", "-Werror=implicit-function-declaration")
 #: Kernels are loops: what -O3 has for those, without the rest of it, which takes a quarter longer to compile and gains little.
 LOOPS = [] if sys.platform == "win32" else ["-ftree-vectorize", "-fvect-cost-model=dynamic", "-fpeel-loops", "-funswitch-loops"]
 #: Partial redundancy elimination joins comparisons of a choice's operands before the choice, where GCC no longer vectorises it.
@@ -234,7 +232,7 @@ class Build(build_ext):
 
     def build_extensions(self) -> None:
         msvc = self.compiler.compiler_type == "msvc"
-        plain = ["/O2"] if msvc else [*PLAIN, *ERRORS]
+        plain = ["/O2"] if msvc else list(PLAIN)
         plain += [] if msvc else ["-Wno-unused-function", "-Wno-misleading-indentation", "-Wno-unused-variable", "-g0"]
         plain.append(f"{'/FI' if msvc else '-include'}{INCLUDE}/mxop_traceback.h")
         if not self.compiles("#include <Python.h>\nint main(void) { return 0; }\n"):
