@@ -103,6 +103,23 @@ def test_a_gpu_finds_what_the_cpu_does(gpu, name, dtype):
         agree(found, want)
 
 
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("clamp", [False, True])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_places_on_pixels_and_at_edges(gpu, size, clamp, unit):
+    """Derivatives jump there; the pixel before the first one is outside of the memory."""
+    x = np.linspace(-3, 5, 65) if not unit else np.linspace(-3, 5, 65) * 2 / max(size - 1, 1) - 1
+    grid = np.stack([x, np.full(x.shape, -1.0 if unit else 0.0)])[None, :, None]
+    data, head = np.arange(1, 1 + size).reshape(1, 1, 1, size) ** 2.0, np.arange(x.size).reshape(1, 1, 1, -1) + 1.0
+    for slope in (False, True):
+        for op, first in ((internal._sampled, data), (internal._sampled_grad, head)):
+            found, want = (
+                op(*(nd.array(a, dtype="float64", ctx=place) for a in (first, grid, *([data] if first is head else []))),
+                   across=slope, unit=unit, clamp=clamp).asnumpy() for place in (gpu, mx.cpu())
+            )  # fmt: skip
+            np.testing.assert_array_equal(found, want)
+
+
 @pytest.mark.parametrize("name", CALLS)
 def test_nothing_is_copied_to_the_host(simulated_gpu, name):
     """Regions are checked, which is one number; the gradient with respect to moves evaluates the operator again."""

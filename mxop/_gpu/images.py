@@ -37,7 +37,7 @@ def _along(places: Any, size: int, slope: bool, unit: bool, clamp: bool) -> tupl
     at = (places + int(unit)) * scale
     inside = (at >= (0 if clamp else -1)) & (at < size)
     at = xp.where(inside, at, 0)
-    pixel = xp.minimum(xp.trunc(at), max(size - 2, 0))
+    pixel = xp.clip(xp.trunc(at), 0, max(size - 2, 0))
     part = at - pixel
     if slope:
         before, after = -scale if pair or not clamp else 0, 0 if clamp else -scale
