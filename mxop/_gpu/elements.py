@@ -87,9 +87,9 @@ def take(source: Any, index: Any, out: Any, outer: int, n: int, inner: int, mode
 
 
 def in_order(xp: Any, place: Any, n: int) -> tuple[Any, Any]:
-    """Return the elements in the order of their places, and where those of each of `n` begin, and the last ones end.
+    """Return the permutation that sorts elements by their places, and where in it those of each of `n` places begin and end.
 
-    What has another place is in no part between these.
+    Elements whose places are below 0, or from `n` on, are outside of these ranges.
     """
     order = xp.argsort(place, kind="stable")
     return order, xp.searchsorted(place[order], xp.arange(n + 1))

@@ -1,7 +1,8 @@
-"""Samples of images, their regions and their sizes: the loops of the modules of these names in :mod:`mxop._kernels`.
+"""CUDA kernels that sample images, reduce regions of images, and resize images.
 
-The functions are called as those are, which say what they do, on CuPy's arrays in C order.  What is added up there where it
-belongs, each element gathers here, in the same order.  None of the functions waits for the device.
+Each function has the name and the arguments of a loop in :mod:`mxop._kernels` (``sampling``, ``regions``, ``pixels``), which
+documents it, and takes CuPy's arrays in C order.  Gradients gather: each element of a result sums its contributions, in the
+order of the CPU's loops.  No function waits for the device.
 """
 
 from __future__ import annotations
@@ -15,10 +16,7 @@ from .text import STORAGE
 
 
 def _loop(name: str, text: str, every: int, arrays: dict[str, Any], **numbers: float) -> None:
-    """Launch a kernel for each of `every` elements; in its text, ``real`` is the type of the first array.
-
-    Where an array is empty, nothing is to do.
-    """
+    """Launch a kernel for each of `every` elements, unless an array is empty; ``real`` is the type of the first array."""
     ctypes = {at: STORAGE[code_of(a)][0] for at, a in arrays.items()}
     head = f"typedef {next(iter(ctypes.values()))} real;\nconst mx_index here = (mx_index)i;"
     given = {at: (ctypes[at], a) for at, a in arrays.items()}
@@ -128,14 +126,14 @@ def largest(data: Any, images: Any, rows: Any, columns: Any, found: Any, places:
 
 def put(head: Any, images: Any, places: Any, total: Any) -> None:
     xp, images, (_, channels, pixels) = _cupy(head), images[:, None, None], total.shape
-    inside = (places >= 0) & (places < pixels)  # what is of no image comes before all elements
+    inside = (places >= 0) & (places < pixels)  # regions of no image have places below 0
     at = xp.where(inside, (images * channels + xp.arange(channels)[:, None]) * pixels + places, total.size)
     sums_at(head, *in_order(xp, at.ravel(), total.size), total, 1, total.size, 1, True)
 
 
 def weigh(bases: Any, sizes: Any, samples: Any, half: float, low: float, high: float, limit: int, inside: bool, slope: bool,
           spans: Any, weights: Any) -> None:  # fmt: skip
-    """Set the weights of all pixels, ``(bins, limit)``: the room that those of a bin need is not known without waiting."""
+    """Set the weights of all pixels, ``(bins, limit)``: the largest number of pixels of a bin is not known without waiting."""
     text = """
     const mx_index bin = here / limit;
     const long long y = here % limit, last = (long long)limit - 1, count = samples[bin];
@@ -184,7 +182,7 @@ def blend(data: Any, first: Any, rows: Any, row_weights: Any, columns: Any, colu
 def spread(head: Any, images: Any, first: Any, rows: Any, row_weights: Any, columns: Any, column_weights: Any, lower: Any,
            group: Any, planes: int, total: Any) -> None:  # fmt: skip
     xp, images, (batch, all_planes, lines, _) = _cupy(head), images[:, None, None], total.shape
-    y = xp.arange(lines)  # rows of bins are put in the order of the rows of images that they read
+    y = xp.arange(lines)  # rows of bins are sorted by the rows of images that they read: below 0 for no image
     reads = (y >= rows[..., :1]) & (y < rows[..., 1:])
     order, starts = in_order(xp, xp.where(reads, images * lines + y, batch * lines).ravel(), batch * lines)
     text = """

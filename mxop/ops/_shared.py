@@ -135,7 +135,7 @@ def in_steps(op):
 
 
 def in_loops(op, real=True, waits=""):
-    """Decorate ``run(xp, inputs, outputs, **params)`` on arrays where they are, whose loops :func:`loops` returns.
+    """Decorate ``run(xp, inputs, outputs, **params)`` for both devices; :func:`loops` returns the loops that it calls.
 
     Inputs are in C order, those that are to be `real` float64 or int64 if they were, else float32.
     """
@@ -182,7 +182,7 @@ def compiled(name):
 
 
 def loops(xp, name):
-    """Return the functions of a module of compiled kernels for NumPy's arrays, or those for CuPy's that are called alike."""
+    """Return a module of compiled kernels, or for CuPy's arrays the module of CUDA kernels that has its functions, too."""
     return compiled(name) if xp.__name__ == "numpy" else import_module("mxop._gpu.images")
 
 

@@ -18,7 +18,7 @@ MOST_SAMPLES, MOST_TURNED = 2**20, 2**10
 
 # ---- regions and their images ----------------------------------------------------------------------------------------------
 def image_of(xp, op, rois, batch):
-    """Return the image that each region is of; below 0: it is of none.  Without an operator that says so, none is refused."""
+    """Return the image of each region, -1 for none.  A wrong one raises an error of `op`; if that is None, it is none, too."""
     first = rois[:, 0]
     wrong = ~(first < batch)
     if op and wrong.any():
@@ -256,7 +256,7 @@ def _align_weights(xp, rois, sizes, refuse, *, pooled_size, spatial_scale, sampl
 
 def weighed(xp, bases, sizes, samples, half, low, high, limit, inside=False, slope=False):
     """Return the spans and weights of the pixels of bins ``(regions, bins)`` along one axis; see ``weigh`` in the kernels."""
-    # on a GPU, how many pixels a bin has is not known without waiting
+    # on a GPU, the largest number of pixels of a bin is not known without waiting
     room = int(min(limit, max(sizes.max(initial=0), 0) + 3)) if xp.__name__ == "numpy" else limit
     spans, weights = xp.zeros((bases.size, 2), xp.int64), xp.zeros((bases.size, room), bases.dtype)
     how = half, low, high, limit, inside, slope
