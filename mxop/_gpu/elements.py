@@ -18,12 +18,13 @@ from .text import COMPUTE, STORAGE, WORDS, Source, prologue, read
 _WORDS = {16: "mx_pack<unsigned int, 4>", **WORDS}
 
 
-def _launch(name: str, arrays: dict[str, tuple[str, Any]], numbers: dict[str, int], lines: Sequence[str], size: int,
-            reach: int) -> None:  # fmt: skip
+def launch(name: str, arrays: dict[str, tuple[str, Any]], numbers: dict[str, float], lines: Sequence[str], size: int,
+           reach: int) -> None:  # fmt: skip
     """Launch a kernel whose text begins with pointers to arrays, and which counts elements up to `reach`."""
     wide = reach >= SHORT_INDEX
     pointers = [f"{ctype} *const {at} = ({ctype} *)at_{at};" for at, (ctype, _) in arrays.items()]
-    given = [f"uint64 at_{at}" for at in arrays] + [f"{'uint64' if wide else 'uint32'} {n}" for n in numbers]
+    given, counted = [f"uint64 at_{at}" for at in arrays], "uint64" if wide else "uint32"
+    given += [f"{'float64' if isinstance(number, float) else counted} {n}" for n, number in numbers.items()]
     operation = "\n".join([*pointers, *lines])
     index = f"typedef unsigned {'long long' if wide else 'int'} mx_index;\n"
     source = Source(", ".join(given), "", operation, f"mxop_{name}", prologue(operation, ["mx_pack"]) + index)
@@ -82,7 +83,16 @@ def take(source: Any, index: Any, out: Any, outer: int, n: int, inner: int, mode
     word = _WORDS[width]
     arrays = {"x": (f"const {word}", source), "index": (f"const {STORAGE[code][0]}", index), "y": (word, out)}
     numbers = {"words": words, "count": index.size, "middle": n}
-    _launch("take", arrays, numbers, lines, total, max(total, outer * n * words))
+    launch("take", arrays, numbers, lines, total, max(total, outer * n * words))
+
+
+def in_order(xp: Any, place: Any, n: int) -> tuple[Any, Any]:
+    """Return the permutation that sorts elements by their places, and where in it those of each of `n` places begin and end.
+
+    Elements whose places are below 0, or from `n` on, are outside of these ranges.
+    """
+    order = xp.argsort(place, kind="stable")
+    return order, xp.searchsorted(place[order], xp.arange(n + 1))
 
 
 def sums_at(source: Any, order: Any, starts: Any, out: Any, outer: int, n: int, inner: int, add: bool) -> None:
@@ -122,7 +132,7 @@ def sums_at(source: Any, order: Any, starts: Any, out: Any, outer: int, n: int, 
     arrays = {"x": (f"const {STORAGE[code][0]}", source), "order": ("const long long", order),
               "starts": ("const long long", starts), "y": (STORAGE[result][0], out)}  # fmt: skip
     count = order.size
-    _launch("sums_at", arrays, {"inner": inner, "middle": n, "count": count}, lines, total, max(total, outer * count * inner))
+    launch("sums_at", arrays, {"inner": inner, "middle": n, "count": count}, lines, total, max(total, outer * count * inner))
 
 
 #: Elements of a row that a thread adds up before the threads of its block do.
@@ -157,7 +167,7 @@ def running_sums(source: Any, out: Any, outer: int, n: int, inner: int) -> None:
     arrays = {"x": (f"const {STORAGE[code][0]}", source), "y": (STORAGE[result][0], out)}
     size = outer * inner * (1 if columns else BLOCK)
     reach = outer * n * inner + _EACH * BLOCK * inner
-    _launch("running_sums", arrays, {"middle": n, "inner": inner}, lines, size, max(reach, size))
+    launch("running_sums", arrays, {"middle": n, "inner": inner}, lines, size, max(reach, size))
 
 
 def _block_of_sums(ctype: str, value: str, store: str) -> list[str]:
@@ -193,4 +203,4 @@ def _block_of_sums(ctype: str, value: str, store: str) -> list[str]:
     ]
 
 
-__all__ = ["running_sums", "sums_at", "take"]
+__all__ = ["in_order", "launch", "running_sums", "sums_at", "take"]

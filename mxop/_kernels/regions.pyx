@@ -90,22 +90,29 @@ def largest(const real[:, :, :, ::1] data, const int64_t[::1] images, const int6
                            &places[r, c, 0, 0], &most[threadid(), 0], &where[threadid(), 0], height, width, across)
 
 
-def put(const real[:, :, ::1] head, const int64_t[:, :, ::1] places, const int64_t[::1] order, const int64_t[::1] starts,
-        real[:, :, ::1] total):
+def by_image(images, batch):
+    """Return the regions, those of each image together, and where those of each begin, and the last ones end."""
+    order = np.argsort(images, kind="stable")
+    return order, np.searchsorted(np.asarray(images)[order], np.arange(batch + 1))
+
+
+def put(const real[:, :, ::1] head, const int64_t[::1] images, const int64_t[:, :, ::1] places, real[:, :, ::1] total):
     """Add elements of regions up at their places in images.
 
     Parameters
     ----------
     head, places : arrays of float32 or float64, and of int64
         ``(regions, channels, bins)``; what has a place outside of the image is left out.
-    order, starts : arrays of int64
-        The regions, those of each image together, and where in `order` those of each begin, and the last ones end.
+    images : array of int64
+        The image of each region; one below 0 is left out.
     total : array of the head's type
         Images, ``(batch, channels, pixels)``.
     """
     cdef Py_ssize_t channels = head.shape[1], bins = head.shape[2], k, i, j, c, b
+    cdef const int64_t[::1] order, starts
     if head.size == 0 or total.size == 0:
         return
+    order, starts = by_image(images, total.shape[0])
     cdef Py_ssize_t step = shared(channels, total.shape[0]), parts = (channels + step - 1) // step
     cdef int threads = threads_over(total.shape[0] * parts, head.size)
     for k in prange(total.shape[0] * parts, nogil=True, num_threads=threads, schedule="dynamic"):
@@ -115,20 +122,6 @@ def put(const real[:, :, ::1] head, const int64_t[:, :, ::1] places, const int64
                 for j in range(bins):
                     if 0 <= places[order[i], c, j] < total.shape[2]:
                         total[b, c, places[order[i], c, j]] += head[order[i], c, j]
-
-
-def pick(const real[:, :, ::1] data, const int64_t[::1] images, const int64_t[:, :, ::1] places, real[:, :, ::1] found):
-    """Take elements from images, from where :func:`put` adds them up."""
-    cdef Py_ssize_t channels = found.shape[1], k, c, j
-    if found.size == 0 or data.size == 0:
-        return
-    cdef int threads = threads_over(images.shape[0], found.size)
-    for k in prange(images.shape[0], nogil=True, num_threads=threads, schedule="dynamic"):
-        if images[k] >= 0:
-            for c in range(channels):
-                for j in range(found.shape[2]):
-                    if 0 <= places[k, c, j] < data.shape[2]:
-                        found[k, c, j] = data[images[k], c, places[k, c, j]]
 
 
 # ---- weighted sums ----------------------------------------------------------------------------------------------------------
@@ -299,13 +292,15 @@ def blend(const real[:, :, :, ::1] data, const int64_t[::1] first, const int64_t
                               &column_weights[r, 0, 0], &down[0], &group[0], &found[r, c, 0, 0], &line[threadid(), 0], s)
 
 
-def spread(const real[:, :, :, ::1] head, const int64_t[::1] first, const int64_t[::1] order, const int64_t[::1] starts, const int64_t[:, :, ::1] rows,
+def spread(const real[:, :, :, ::1] head, const int64_t[::1] images, const int64_t[::1] first, const int64_t[:, :, ::1] rows,
            const real[:, :, ::1] row_weights, const int64_t[:, :, ::1] columns, const real[:, :, ::1] column_weights,
            const int64_t[::1] down, const int64_t[::1] group, Py_ssize_t planes, real[:, :, :, ::1] total):
     """Add the elements of regions up in images, times the weights with which :func:`blend` sums pixels up: its gradient."""
     cdef Py_ssize_t channels = head.shape[1], c, k, b, i
+    cdef const int64_t[::1] order, starts
     if head.size == 0 or total.size == 0:
         return
+    order, starts = by_image(images, total.shape[0])
     cdef Bins s = Bins(rows.shape[1], columns.shape[1], row_weights.shape[2], column_weights.shape[2], total.shape[2],
                        total.shape[3], planes, total.shape[2] * total.shape[3])
     cdef Py_ssize_t step = shared(channels, total.shape[0]), parts = (channels + step - 1) // step

@@ -114,8 +114,9 @@ def _default(given, wanted, data):
     return given if given != dtypes.UNKNOWN else data if wanted is None else wanted
 
 
-#: What functions on a GPU wait for that refuse indices, and those that run on the CPU.
+#: What functions on a GPU wait for that refuse indices, or regions, and those that run on the CPU.
 IN_RANGE, HOST = "whether the indices are in range", "the copies of its arrays, as it runs on the CPU"
+IN_IMAGES = "whether the regions are of images that there are"
 
 
 def on_both(op, waits=""):
@@ -133,23 +134,35 @@ def in_steps(op):
     return decorate
 
 
-def on_host(op, real=True):
-    """Decorate ``run(np, inputs, outputs, **params)`` on NumPy's arrays, which are copies where those of the call are on a GPU.
+def in_loops(op, real=True, waits=""):
+    """Decorate ``run(xp, inputs, outputs, **params)`` for both devices; :func:`loops` returns the loops that it calls.
 
     Inputs are in C order, those that are to be `real` float64 or int64 if they were, else float32.
     """
 
     def decorate(run):
-        @op.both(waits=HOST)
+        @op.both(waits=waits)
+        def _(xp, inputs, outputs, **params):
+            import numpy as np
+
+            given = [xp.ascontiguousarray(a, a.dtype if a.dtype.itemsize == 8 or not real else np.float32) for a in inputs]
+            with np.errstate(all="ignore"):  # numbers that are infinite or NaN have results, as on a GPU
+                run(xp, given, outputs, **params)
+
+    return decorate
+
+
+def on_host(op, real=True):
+    """Decorate ``run(np, inputs, outputs, **params)`` as :func:`in_loops`, for copies where the arrays are on a GPU."""
+
+    def decorate(run):
+        @in_loops(op, real, HOST)
         def _(xp, inputs, outputs, **params):
             import numpy as np
 
             own = xp is np
-            given = [a if own else xp.asnumpy(a) for a in inputs]
-            given = [np.ascontiguousarray(a, a.dtype if a.dtype.itemsize == 8 or not real else np.float32) for a in given]
             found = outputs if own else [np.empty(a.shape, a.dtype) for a in outputs]
-            with np.errstate(all="ignore"):  # numbers that are infinite or NaN have results, as on a GPU
-                run(np, given, found, **params)
+            run(np, inputs if own else [xp.asnumpy(a) for a in inputs], found, **params)
             for place, result in zip(() if own else outputs, found, strict=False):
                 place[...] = xp.asarray(result)
 
@@ -166,6 +179,11 @@ def device_of(data):
 def compiled(name):
     """Return a module of compiled kernels: this folder is read before they are built, and imports none of them."""
     return import_module(f"mxop._kernels.{name}")
+
+
+def loops(xp, name):
+    """Return a module of compiled kernels, or for CuPy's arrays the module of CUDA kernels that has its functions, too."""
+    return compiled(name) if xp.__name__ == "numpy" else import_module("mxop._gpu.images")
 
 
 def element(number, dtype, who):

@@ -8,9 +8,9 @@ from typing import Annotated, Literal
 from ..opdef import Of, Range, Shape, composite, kernel
 from ..opdef.dims import rule_of
 from ..support.errors import OpValueError
-from ._shared import Count, compiled, device_of, divided, float_types, on_host, size_of
+from ._shared import IN_IMAGES, Count, device_of, divided, float_types, in_loops, loops, size_of
 from .convolution import _shares
-from .regions import Scale, by_image, image_of, plane_of, rounded, weighed
+from .regions import Scale, image_of, plane_of, rounded, weighed
 from .sampling import numbers
 from .windows import fitting, frame
 
@@ -203,47 +203,47 @@ float_types(moved_regions)
 float_types(moved_regions_grad)
 
 
-def _bins(np, rois, moves, shape, spatial_scale, group_size, sample_per_part, trans_std, down, across):
+def _bins(xp, op, rois, moves, shape, spatial_scale, group_size, sample_per_part, trans_std, down, across):
     """Return the image of each bin, its first plane, and what ``blend`` takes: each bin is a region of its own."""
     bins, real, planes = moves.shape[-1], rois.dtype.type, group_size**2
-    images = image_of(np, "_contrib_DeformablePSROIPooling", rois, shape[0])
-    images = np.broadcast_to(images[:, None, None, None], (*moves.shape[:2], bins, bins))
-    at, share = plane_of(np, bins, group_size), shape[1] // moves.shape[1] if moves.shape[1] else 0
-    first = images * shape[1] + np.arange(moves.shape[1])[:, None, None] * share + at[:, None] * group_size + at
+    images = image_of(xp, op, rois, shape[0])
+    images = xp.broadcast_to(images[:, None, None, None], (*moves.shape[:2], bins, bins))
+    at, share = plane_of(xp, bins, group_size), shape[1] // moves.shape[1] if moves.shape[1] else 0
+    first = images * shape[1] + xp.arange(moves.shape[1])[:, None, None] * share + at[:, None] * group_size + at
     found = []
     for k, slope in enumerate((down, across)):
-        start = rounded(np, rois[:, 2 - k]) * real(spatial_scale) - real(0.5)
-        size = np.maximum((rounded(np, rois[:, 4 - k]) + 1) * real(spatial_scale) - real(0.5) - start, real(0.1))
-        place = start[:, None] + np.arange(bins, dtype=rois.dtype) * (size / real(bins))[:, None]
+        start = rounded(xp, rois[:, 2 - k]) * real(spatial_scale) - real(0.5)
+        size = xp.maximum((rounded(xp, rois[:, 4 - k]) + 1) * real(spatial_scale) - real(0.5) - start, real(0.1))
+        place = start[:, None] + xp.arange(bins, dtype=rois.dtype) * (size / real(bins))[:, None]
         place, size = place[:, None, :, None] if k == 0 else place[:, None, None], size[:, None, None, None]
         place = (place + moves[:, :, 1 - k] * real(trans_std) * size).reshape(-1, 1)
-        size = np.broadcast_to(size, images.shape).reshape(-1, 1)
-        samples, limit = np.full(place.shape, sample_per_part), shape[2 + k]
-        spans, weights = weighed(np, place, size / real(bins), samples, 0, -0.5, limit - 0.5, limit, True, slope)
+        size = xp.broadcast_to(size, images.shape).reshape(-1, 1)
+        samples, limit = xp.full(place.shape, sample_per_part), shape[2 + k]
+        spans, weights = weighed(xp, place, size / real(bins), samples, 0, -0.5, limit - 0.5, limit, True, slope)
         found += [spans, weights * (real(trans_std) * size[..., None]) if slope else weights]
-    own = np.zeros(1, np.int64)
-    return images.ravel(), np.where(images < 0, -1, first).ravel(), (*found, own, own, planes)
+    own = xp.zeros(1, xp.int64)
+    return images.ravel(), xp.where(images < 0, -1, first).ravel(), (*found, own, own, planes)
 
 
-@on_host(moved_regions)
-def _(np, inputs, outputs, **params):
+@in_loops(moved_regions, waits=IN_IMAGES)
+def _(xp, inputs, outputs, **params):
     data, rois, moves = inputs
     out, classes = outputs[0], moves.shape[1]
-    _, first, parts = _bins(np, rois, moves, data.shape, **params)
+    _, first, parts = _bins(xp, "_contrib_DeformablePSROIPooling", rois, moves, data.shape, **params)
     share = out.shape[1] // classes if classes else 0
-    found = np.zeros((first.size, share, 1, 1), data.dtype)
-    compiled("regions").blend(data, first, *parts, found)
-    out[...] = np.moveaxis(found.reshape(len(rois), classes, *out.shape[2:], share), -1, 2).reshape(out.shape)
+    found = xp.zeros((first.size, share, 1, 1), data.dtype)
+    loops(xp, "regions").blend(data, first, *parts, found)
+    out[...] = xp.moveaxis(found.reshape(len(rois), classes, *out.shape[2:], share), -1, 2).reshape(out.shape)
 
 
-@on_host(moved_regions_grad)
-def _(np, inputs, outputs, **params):
+@in_loops(moved_regions_grad)
+def _(xp, inputs, outputs, **params):
     head, rois, moves, like = inputs
-    images, first, parts = _bins(np, rois, moves, like.shape, **params)
-    classes, total = moves.shape[1], np.zeros(like.shape, head.dtype)
+    images, first, parts = _bins(xp, None, rois, moves, like.shape, **params)
+    classes, total = moves.shape[1], xp.zeros(like.shape, head.dtype)
     share = head.shape[1] // classes if classes else 0
-    each = np.moveaxis(head.reshape(len(rois), classes, share, *head.shape[2:]), 2, -1).reshape(first.size, share, 1, 1)
-    compiled("regions").spread(np.ascontiguousarray(each), first, *by_image(np, images, len(like)), *parts, total)
+    each = xp.moveaxis(head.reshape(len(rois), classes, share, *head.shape[2:]), 2, -1).reshape(first.size, share, 1, 1)
+    loops(xp, "regions").spread(xp.ascontiguousarray(each), images, first, *parts, total)
     outputs[0][...] = total
 
 

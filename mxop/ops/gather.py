@@ -109,9 +109,8 @@ def sums_at(xp, dtype, source, place, large, put="add"):
     """
     from .._gpu import elements
 
-    order, found = xp.argsort(place, kind="stable"), xp.empty(large, dtype)
-    starts = xp.searchsorted(place[order], xp.arange(large[1] + 1))
-    elements.sums_at(xp.ascontiguousarray(source), order, starts, found, *large, put == "add")
+    found = xp.empty(large, dtype)
+    elements.sums_at(xp.ascontiguousarray(source), *elements.in_order(xp, place, large[1]), found, *large, put == "add")
     return found
 
 

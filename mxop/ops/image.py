@@ -10,7 +10,7 @@ from ..opdef import Floats, Shape, composite, infer, kernel
 from ..opdef.parts import Part
 from ..support import dtypes
 from ..support.errors import OpTypeError, OpValueError
-from ._shared import adjoint, both_ways, compiled, device_of, element, equal_shapes, in_steps, on_host, typed_by_first
+from ._shared import adjoint, both_ways, device_of, element, equal_shapes, in_loops, in_steps, loops, on_host, typed_by_first
 
 
 # ---- for this file and for image_random.py ---------------------------------------------------------------------------------
@@ -197,16 +197,16 @@ def _(head, like, *, interp):
     return like
 
 
-@on_host(imresize, real=False)
-def _(np, inputs, outputs, *, interp, **params):
+@in_loops(imresize, real=False)
+def _(xp, inputs, outputs, *, interp, **params):
     (image,), (out,) = inputs, outputs
-    _resize(image, out, image.shape, out.shape, interp)
+    _resize(xp, image, out, image.shape, out.shape, interp)
 
 
-@on_host(imresize_grad, real=False)
-def _(np, inputs, outputs, *, interp):
+@in_loops(imresize_grad, real=False)
+def _(xp, inputs, outputs, *, interp):
     (head, _), (out,) = inputs, outputs
-    _resize(head, out, out.shape, head.shape, interp, back=True)
+    _resize(xp, head, out, out.shape, head.shape, interp, back=True)
 
 
 @imresize.gradient
@@ -220,7 +220,7 @@ def _(F, heads, inputs, outputs, *, interp):
     return [F._cvimresize(heads[0], w=width, h=height, interp=interp), None]
 
 
-def _resize(given, out, old, new, interp, back=False):
+def _resize(xp, given, out, old, new, interp, back=False):
     """Write images of another size, or the gradients of images of the size `old`."""
     if not out.size:
         return
@@ -240,7 +240,7 @@ def _resize(given, out, old, new, interp, back=False):
         form, way, scale = "int32", {_CUBIC: _CUBIC8, _LANCZOS: _SUM}.get(interp, _LINEAR8), 2.0**-22
     tables = [a for axis in (-2, -3) for a in _table(old[axis], new[axis], interp, whole, form, axis == -2, back)]
     given, out = (a.reshape(-1, *a.shape[-3:]) for a in (given, out))
-    compiled("pixels").resize(given, out, *tables, way, scale)
+    loops(xp, "pixels").resize(given, out, *tables, way, scale)
 
 
 @lru_cache(512)

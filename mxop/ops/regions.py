@@ -1,7 +1,6 @@
 """Regions of images: each becomes a grid of bins, of their largest pixels or of means.
 
-A region is five numbers: the image that it is of, then left, top, right and bottom.  The loops are compiled; for arrays on a
-GPU, the data are copied to the host and the results back.
+A region is five numbers: the image that it is of, then left, top, right and bottom.
 """
 
 from typing import Annotated
@@ -10,7 +9,7 @@ from ..opdef import Of, Range, Shape, kernel
 from ..opdef.dims import rule_of
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import Count, adjoint, compiled, flat, float_types, on_host, size_of, two_sizes
+from ._shared import IN_IMAGES, Count, adjoint, compiled, flat, float_types, in_loops, loops, on_host, size_of, two_sizes
 
 Scale = Annotated[float, Range(0, 1)]
 _Size = Annotated[int, Range(0)]
@@ -18,21 +17,15 @@ MOST_SAMPLES, MOST_TURNED = 2**20, 2**10
 
 
 # ---- regions and their images ----------------------------------------------------------------------------------------------
-def image_of(np, op, rois, batch):
-    """Return the image that each region is of; below 0: it is of none."""
+def image_of(xp, op, rois, batch):
+    """Return the image of each region, -1 for none.  A wrong one raises an error of `op`; if that is None, it is none, too."""
     first = rois[:, 0]
     wrong = ~(first < batch)
-    if wrong.any():
+    if op and wrong.any():
         at = int(wrong.argmax())
-        raise OpValueError(f"operator {op}: region {at} of rois is of image {first[at]:g}; expected a number below {batch}, as "
-                           "many as there are, or one below 0, for none")  # fmt: skip
-    return np.maximum(first, -1).astype(np.int64)
-
-
-def by_image(np, images, batch):
-    """Return the regions in the order of their images, and where those of each image begin, and the last ones end."""
-    order = np.argsort(images, kind="stable")
-    return order, np.searchsorted(images[order], np.arange(batch + 1))
+        raise OpValueError(f"operator {op}: region {at} of rois is of image {float(first[at]):g}; expected a number below "
+                           f"{batch}, as many as there are, or one below 0, for none")  # fmt: skip
+    return xp.where(wrong, -1, xp.maximum(first, -1)).astype(xp.int64)
 
 
 def _by_table(op, table, **apart):
@@ -94,46 +87,50 @@ _by_table(roi_pooling_grad, lambda: {"head": _BINS, **_PLACED, "like": _IMAGES, 
 _by_table(roi_pooling_taken, lambda: {"data": _IMAGES, **_PLACED, "output": _BINS}, places=dtypes.INT64)
 
 
-def rounded(np, a):
+def rounded(xp, a):
     """Return the nearest whole numbers; halves are rounded away from 0."""
-    return np.trunc(a) + np.sign(a) * (np.abs(a - np.trunc(a)) >= 0.5)
+    return xp.trunc(a) + xp.sign(a) * (xp.abs(a - xp.trunc(a)) >= 0.5)
 
 
-def _bins(np, first, last, count, limit):
-    """Return where the bins of regions begin and end along one axis, ``(regions, count, 2)``; ends are rounded."""
-    first, last = rounded(np, first), rounded(np, last)
-    size = np.maximum(last - first + 1, 1) / first.dtype.type(count)
-    edges = np.arange(count + 1, dtype=first.dtype) * size[:, None]
-    ends = np.stack([np.floor(edges[:, :-1]), np.ceil(edges[:, 1:])], axis=-1) + first[:, None, None]
-    return np.nan_to_num(np.clip(ends, 0, limit)).astype(np.int64)
+def _spans(xp, begin, end, limit):
+    """Return the pixels, from 0 up to the limit, that bins cover: ``(regions, bins, 2)``."""
+    return xp.nan_to_num(xp.clip(xp.stack([begin, end], axis=-1), 0, limit)).astype(xp.int64)
 
 
-@on_host(ROIPooling)
-def _(np, inputs, outputs, *, pooled_size, spatial_scale):
+def _bins(xp, first, last, count, limit):
+    """Return where the bins of regions begin and end along one axis; ends are rounded."""
+    first, last = rounded(xp, first), rounded(xp, last)
+    size = xp.maximum(last - first + 1, 1) / first.dtype.type(count)
+    edges, first = xp.arange(count + 1, dtype=first.dtype) * size[:, None], first[:, None]
+    return _spans(xp, xp.floor(edges[:, :-1]) + first, xp.ceil(edges[:, 1:]) + first, limit)
+
+
+@in_loops(ROIPooling, waits=IN_IMAGES)
+def _(xp, inputs, outputs, *, pooled_size, spatial_scale):
     data, rois = inputs
-    found, places = np.zeros(outputs[0].shape, data.dtype), np.full(outputs[0].shape, -1)
+    found, places = xp.zeros(outputs[0].shape, data.dtype), xp.full(outputs[0].shape, -1)
     corners = rois[:, 1:] * data.dtype.type(spatial_scale)
-    columns, rows = (_bins(np, corners[:, k], corners[:, k + 2], pooled_size[1 - k], data.shape[3 - k]) for k in (0, 1))
-    compiled("regions").largest(data, image_of(np, "ROIPooling", rois, len(data)), rows, columns, found, places)
+    columns, rows = (_bins(xp, corners[:, k], corners[:, k + 2], pooled_size[1 - k], data.shape[3 - k]) for k in (0, 1))
+    loops(xp, "regions").largest(data, image_of(xp, "ROIPooling", rois, len(data)), rows, columns, found, places)
     outputs[0][...], outputs[1][...] = found, places
 
 
-@on_host(roi_pooling_grad)
-def _(np, inputs, outputs):
+@in_loops(roi_pooling_grad)
+def _(xp, inputs, outputs):
     head, rois, places, like = inputs
-    total = np.zeros(like.shape, head.dtype)
-    order, starts = by_image(np, image_of(np, "_roi_pooling_grad", rois, len(like)), len(like))
-    compiled("regions").put(flat(head), flat(places.astype(np.int64, copy=False)), order, starts, flat(total))
+    total, images = xp.zeros(like.shape, head.dtype), image_of(xp, None, rois, len(like))
+    loops(xp, "regions").put(flat(head), images, flat(places.astype(xp.int64, copy=False)), flat(total))
     outputs[0][...] = total
 
 
-@on_host(roi_pooling_taken)
-def _(np, inputs, outputs):
+@in_loops(roi_pooling_taken)
+def _(xp, inputs, outputs):
     data, rois, places = inputs
-    found = np.zeros(places.shape, data.dtype)
-    images = image_of(np, "_roi_pooling_taken", rois, len(data))
-    compiled("regions").pick(flat(data), images, flat(places.astype(np.int64, copy=False)), flat(found))
-    outputs[0][...] = found
+    images, places = image_of(xp, None, rois, len(data))[:, None, None, None], places.astype(xp.int64, copy=False)
+    channels, size = xp.arange(data.shape[1])[:, None, None], size_of(data.shape[2:])
+    inside = (images >= 0) & (places >= 0) & (places < size)
+    at = xp.where(inside, (images * data.shape[1] + channels) * size + places, data.size)
+    outputs[0][...] = xp.append(data, data.dtype.type(0))[at]
 
 
 @ROIPooling.gradient
@@ -155,25 +152,25 @@ def _(F, heads, inputs, outputs):
 def _summed(op, grad, weights):
     """Let an operator sum up pixels times weights, and `grad`, its gradient, add elements up in images.
 
-    ``weights(np, rois, sizes, **params)`` returns the spans and weights of rows, those of columns, the planes that rows and
-    columns of bins read, and how many belong to a channel: the arguments of ``blend`` in ``mxop/_kernels/regions.pyx``.
+    ``weights(xp, rois, sizes, refuse, **params)`` returns the spans and weights of rows, those of columns, the planes that rows
+    and columns of bins read, and how many belong to a channel: the arguments of ``blend`` in ``mxop/_kernels/regions.pyx``.
     """
 
-    @on_host(op)
-    def _(np, inputs, outputs, **params):
+    @in_loops(op, waits=IN_IMAGES)
+    def _(xp, inputs, outputs, **params):
         data, rois = inputs
-        found = np.zeros(outputs[0].shape, data.dtype)
-        first = image_of(np, op.name, rois, len(data)) * data.shape[1]
-        compiled("regions").blend(data, first, *weights(np, rois, data.shape[2:], **params), found)
+        found = xp.zeros(outputs[0].shape, data.dtype)
+        first = image_of(xp, op.name, rois, len(data)) * data.shape[1]
+        loops(xp, "regions").blend(data, first, *weights(xp, rois, data.shape[2:], True, **params), found)
         outputs[0][...] = found
 
-    @on_host(grad)
-    def _(np, inputs, outputs, **params):
+    @in_loops(grad)
+    def _(xp, inputs, outputs, **params):
         head, rois, like = inputs
-        total = np.zeros(like.shape, head.dtype)
-        images = image_of(np, grad.name, rois, len(like))
-        parts = weights(np, rois, like.shape[2:], **params)
-        compiled("regions").spread(head, images * like.shape[1], *by_image(np, images, len(like)), *parts, total)
+        total = xp.zeros(like.shape, head.dtype)
+        images = image_of(xp, None, rois, len(like))
+        parts = weights(xp, rois, like.shape[2:], False, **params)
+        loops(xp, "regions").spread(head, images, images * like.shape[1], *parts, total)
         outputs[0][...] = total
 
     adjoint(op, grad)
@@ -238,30 +235,32 @@ def divided_into(op, channels, planes):
     return channels // planes
 
 
-def _align_weights(np, rois, sizes, *, pooled_size, spatial_scale, sample_ratio, position_sensitive, aligned):
+def _align_weights(xp, rois, sizes, refuse, *, pooled_size, spatial_scale, sample_ratio, position_sensitive, aligned):
     corners = rois[:, 1:] * rois.dtype.type(spatial_scale) - rois.dtype.type(0.5 if aligned else 0)
     found, planes = [], []
     for k, (count, limit) in enumerate(zip(pooled_size, sizes, strict=True)):
         first, size = corners[:, 1 - k], corners[:, 3 - k] - corners[:, 1 - k]
-        size = (size if aligned else np.maximum(size, 1)) / rois.dtype.type(count)
-        samples = np.full(len(rois), float(sample_ratio)) if sample_ratio > 0 else np.ceil(size)
-        if not (samples <= MOST_SAMPLES).all():
-            at = int((~(samples <= MOST_SAMPLES)).argmax())
+        size = (size if aligned else xp.maximum(size, 1)) / rois.dtype.type(count)
+        samples = xp.full(len(rois), float(sample_ratio)) if sample_ratio > 0 else xp.ceil(size)
+        many = ~(samples <= MOST_SAMPLES)
+        if refuse and not 0 < sample_ratio <= MOST_SAMPLES and many.any():
+            at = int(many.argmax())
             raise OpValueError(f"operator _contrib_ROIAlign: a bin of region {at} of rois, {rois[at].tolist()}, has "
-                               f"{samples[at]:g} samples along an axis; expected {MOST_SAMPLES} at most")  # fmt: skip
-        samples = np.where(size > 0, samples, 0).astype(np.int64)
-        bases = first[:, None] + np.arange(count, dtype=rois.dtype) * size[:, None]
-        found += weighed(np, bases, *np.broadcast_arrays(size[:, None], samples[:, None], bases)[:2], 0.5, -1, limit, limit)
-        planes.append(np.arange(count) * (position_sensitive * (pooled_size[1] if k == 0 else 1)))
+                               f"{float(samples[at]):g} samples along an axis; expected {MOST_SAMPLES} at most")  # fmt: skip
+        samples = xp.where((size > 0) & ~many, samples, 0).astype(xp.int64)
+        bases = first[:, None] + xp.arange(count, dtype=rois.dtype) * size[:, None]
+        found += weighed(xp, bases, *xp.broadcast_arrays(size[:, None], samples[:, None], bases)[:2], 0.5, -1, limit, limit)
+        planes.append(xp.arange(count) * (position_sensitive * (pooled_size[1] if k == 0 else 1)))
     return *found, *planes, size_of(pooled_size) if position_sensitive else 1
 
 
-def weighed(np, bases, sizes, samples, half, low, high, limit, inside=False, slope=False):
+def weighed(xp, bases, sizes, samples, half, low, high, limit, inside=False, slope=False):
     """Return the spans and weights of the pixels of bins ``(regions, bins)`` along one axis; see ``weigh`` in the kernels."""
-    room = int(min(limit, max(sizes.max(initial=0), 0) + 3))
-    spans, weights = np.zeros((bases.size, 2), np.int64), np.zeros((bases.size, room), bases.dtype)
+    # on a GPU, the largest number of pixels of a bin is not known without waiting
+    room = int(min(limit, max(sizes.max(initial=0), 0) + 3)) if xp.__name__ == "numpy" else limit
+    spans, weights = xp.zeros((bases.size, 2), xp.int64), xp.zeros((bases.size, room), bases.dtype)
     how = half, low, high, limit, inside, slope
-    compiled("regions").weigh(bases.ravel(), sizes.ravel(), samples.ravel(), *how, spans, weights)
+    loops(xp, "regions").weigh(bases.ravel(), sizes.ravel(), samples.ravel(), *how, spans, weights)
     return spans.reshape(*bases.shape, 2), weights.reshape(*bases.shape, room)
 
 
@@ -314,24 +313,23 @@ def _psroi_dims(images, bins, images_too="", /, *, output_dim, pooled_size, grou
     return {images: data, bins: ("regions", output_dim, *(pooled_size,) * 2), "rois": ("regions", 5), images_too: data}
 
 
-def plane_of(np, bins, group_size):
+def plane_of(xp, bins, group_size):
     """Return the planes, along one axis, that bins read."""
-    return np.arange(bins) * group_size // bins
+    return xp.arange(bins) * group_size // bins
 
 
-def _psroi_weights(np, rois, sizes, *, spatial_scale, output_dim, pooled_size, group_size):
+def _psroi_weights(xp, rois, sizes, refuse, *, spatial_scale, output_dim, pooled_size, group_size):
     real, found, group = rois.dtype.type, [], group_size or pooled_size
     for k, limit in enumerate(sizes):
-        first = rounded(np, rois[:, 2 - k]) * real(spatial_scale)
-        size = (rounded(np, rois[:, 4 - k]) + 1) * real(spatial_scale) - first
-        edges = np.arange(pooled_size + 1, dtype=rois.dtype) * (np.maximum(size, real(0.1)) / real(pooled_size))[:, None]
+        first = rounded(xp, rois[:, 2 - k]) * real(spatial_scale)
+        size = (rounded(xp, rois[:, 4 - k]) + 1) * real(spatial_scale) - first
+        edges = xp.arange(pooled_size + 1, dtype=rois.dtype) * (xp.maximum(size, real(0.1)) / real(pooled_size))[:, None]
         edges += first[:, None]
-        spans = np.stack([np.floor(edges[:, :-1]), np.ceil(edges[:, 1:])], axis=-1)
-        spans = np.nan_to_num(np.clip(spans, 0, limit)).astype(np.int64)
-        count = np.maximum(spans[..., 1] - spans[..., 0], 1)
-        weights = np.broadcast_to((1 / count)[..., None], (*count.shape, count.max(initial=1)))
-        found += [spans, np.ascontiguousarray(weights, rois.dtype)]
-    at = plane_of(np, pooled_size, group)
+        spans = _spans(xp, xp.floor(edges[:, :-1]), xp.ceil(edges[:, 1:]), limit)
+        count = xp.maximum(spans[..., 1] - spans[..., 0], 1)
+        weights = xp.broadcast_to((1 / count)[..., None], (*count.shape, limit))
+        found += [spans, xp.ascontiguousarray(weights, rois.dtype)]
+    at = plane_of(xp, pooled_size, group)
     return *found, at * group, at, group**2
 
 
@@ -420,7 +418,7 @@ def _(np, inputs, outputs, **params):
     head, rois, like = inputs
     total = np.zeros(like.shape, head.dtype)
     if head.size and like.size:
-        for k, image, grid, n in _turned(np, rois, image_of(np, RROIAlign.name, rois, len(like)), like.shape[2:], **params):
+        for k, image, grid, n in _turned(np, rois, image_of(np, None, rois, len(like)), like.shape[2:], **params):
             each = np.repeat(head[k].reshape(1, like.shape[1], -1) / head.dtype.type(n), n, axis=-1)
             compiled("sampling").scatter(each, grid, False, False, False, True, True, total[image : image + 1])
     outputs[0][...] = total

@@ -36,10 +36,6 @@ def _sampled_grad(head, grid, like, down=False, across=False, **how):
     return np.einsum("nijy,nijx,ncij->ncyx", rows, columns, head)
 
 
-def _slopes(head, data, grid, **how):
-    return np.stack([(head * _sampled(data, grid, **{way: True}, **how)).sum(1) for way in ("across", "down")], 1)
-
-
 # ---- grids -----------------------------------------------------------------------------------------------------------------
 def _line(n):
     return np.linspace(-1, 1, n)
@@ -67,6 +63,13 @@ def between(grid, sizes, unit=True):
         at = np.floor(at) + 0.2 + 0.6 * (at - np.floor(at))
         grid[:, k] = at * 2 / max(size - 1, 1) - 1 if unit else at
     return grid
+
+
+def _into_cells(data, loc):
+    """Return maps to places that stay between the same pixels: inside of the first image, at a corner outside of the second."""
+    if loc.ndim != 2 or loc.shape[1] != 6:
+        return data, loc
+    return data, 0.15 * loc + np.resize([[0, 0, 0.25, 0, 0, 0], [0, 0, -1.25, 0, 0, 1.33]], loc.shape)
 
 
 def _placed(images, grid, unit):
@@ -108,7 +111,6 @@ RECORDS: dict[str, Record] = {
     "_sampled_grad": _record(
         _sampled_grad, (_FOUND, _PLACES, _IMAGES), _HOW, (_ONE, _UNIT, _ONE), 2, 1, grad_inputs=(0, 1),
     ),
-    "_sampled_slopes": _record(_slopes, (_FOUND, _IMAGES, _PLACES), [{}, {"clamp": True}], (_ONE, _ONE, _UNIT), 1, 2),
     "BilinearSampler": _record(
         _sampled, (_IMAGES, _PLACES), [{}], (_ONE, _UNIT), 0, 1,
         refuses=[Refusal("grid has shape", shapes=(_IMAGES, (3, 2, 3, 2))), Refusal("expected 4", shapes=((2, 3, 4), _PLACES))],
@@ -125,6 +127,7 @@ RECORDS: dict[str, Record] = {
     ),
     "SpatialTransformer": Record(
         _transformed, shapes=[(_IMAGES, (2, 6))], params=[_TRANSFORM], domain=(_ONE, (-0.35, 0.35)), dtypes="f",
+        prepare=_into_cells,
         refuses=[Refusal("two sizes above 0", params={**_TRANSFORM, "target_shape": (0, 0)}),
                  Refusal("loc has shape", shapes=(_IMAGES, (2, 5)))],
         unchecked=_INFINITE,
