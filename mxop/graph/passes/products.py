@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...opdef import Operator
 from .. import symbols
 from ..infer import Known
 from ..ir import Graph
@@ -26,7 +27,10 @@ def transposed(x: Any) -> Any:
 
 
 class _OfProducts(PeepholePass):
-    """Counts the readers of each value."""
+    """Counts the readers of each value, in graphs with products."""
+
+    def looks_at(self, op: Operator) -> bool:
+        return op.name in (*_PRODUCTS, "FullyConnected")
 
     def begin_pass(self, graph: Graph, known: Known) -> None:
         super().begin_pass(graph, known)
