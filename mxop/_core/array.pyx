@@ -10,8 +10,8 @@ from cpython.object cimport PyObject, PyTypeObject
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from mxop._core.device cimport Device, Host, device_of
-from mxop._kernels.codes cimport BFLOAT16, FLOAT16, FLOAT64
+from mxop._core.device cimport Host, device_of
+from mxop._kernels.codes cimport BFLOAT16, FLOAT16
 from mxop._kernels.instruction_sets cimport itemsize_of
 from mxop._kernels.operands cimport MAX_DIMS, Operand, collapse
 from mxop._kernels.memory cimport FRESH_INTEGER, block_new, block_release, block_retain, block_wrap, fill_fresh

@@ -9,7 +9,7 @@ from mxop._core.array cimport (
     Array, detached, has_history, host_reads, is_making, is_read_again, note_host_read, refuse_in_trace,
 )
 from mxop._kernels.codes cimport BOOL, INT8, INT32, INT64, UINT8
-from mxop._core.dispatch cimport OpFunction, call_scalar, call_two, function_of, invoke
+from mxop._core.dispatch cimport OpFunction, call_scalar, call_two, function_of
 from mxop._core.numbers cimport plain_number, plain_parameter
 from mxop._core.record cimport is_recording, set_recording
 from mxop._core.results cimport fresh_like

@@ -9,7 +9,6 @@ from libc.string cimport memcpy, memset
 from mxop._core.array cimport ARRAY_TYPE, MAX_VALUES, Array, Value, place_of
 from mxop._core.elementwise cimport ElementwiseCall, call_for, listed, run_elementwise, run_items, set_value
 from mxop._core.kinds cimport run_composite, run_external, run_kernel, run_reduction, run_view, run_view_again
-from mxop._core.native cimport NativeOp
 from mxop._core.numbers cimport plain_arguments
 from mxop._core.profile cimport IMPERATIVE, NANS, abandon, begin, look, look_into, note_call, watched
 from mxop._core.recent cimport OUTPUT, PARAMETER, SLOTS, Form, Forms

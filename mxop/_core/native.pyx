@@ -22,7 +22,6 @@ from mxop._core.record cimport is_noted, is_recording, is_training, record_gener
 from mxop._core.transfer cimport contiguous_copy
 from mxop._kernels.operands cimport MAX_DIMS
 
-from mxop.support import dtypes
 from mxop.support.errors import DeviceError, MXNetError, OpValueError
 
 cdef enum:

@@ -1,7 +1,6 @@
 """What mxop offers to compiled libraries, and how what they hand over is read."""
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
-from cpython.object cimport PyObject
 
 from mxop._core.abi cimport (
     MXOP_ABI_VERSION, MXOP_FEATURE_OPERATORS, MXOP_FEATURE_PARTITIONERS, MXOP_FEATURE_PASSES, MXOP_GPU, MXOPHost,

@@ -15,7 +15,7 @@ from mxop._core.plans cimport Recorded
 from mxop._core.profile cimport API, IMPERATIVE, abandon, begin, clock, note_api, note_call, watched
 from mxop._core.record cimport is_recording, is_training, set_recording, set_training
 from mxop._core.transfer cimport copy_into, same_dims
-from mxop._kernels.codes cimport FLOAT32, FLOAT64
+from mxop._kernels.codes cimport FLOAT64
 from mxop._kernels.operands cimport REQ_ADD, REQ_NULL, REQ_WRITE
 from mxop._kernels.memory cimport Block
 
