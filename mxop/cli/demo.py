@@ -319,7 +319,8 @@ def show_gpu(f: Shown) -> None:
 
 def show_speed(f: Shown, values: np.ndarray, title: str) -> None:
     """Time the operator and its gradient beside NumPy, which makes new results or writes into existing arrays."""
-    _heading(f"Its speed on {title}, {_count(mx.context.get_num_threads(), 'thread')}")
+    threads = mx.context.get_num_threads()
+    _heading(f"Its speed on {title}, {threads} thread{'s' if threads != 1 else ''}")
     flat = values.reshape(-1)
     head = np.ones_like(flat)
     plain, x, ones = (mx.nd.array(v, dtype=values.dtype) for v in (flat, flat, head))
@@ -364,10 +365,6 @@ def show_speed(f: Shown, values: np.ndarray, title: str) -> None:
     print("Medians of calls made in turn, whose results were finished and compared. NumPy computes the same operations one by\n"
           "one, in new arrays or with out= in existing ones; mxop's new results reuse memory of its pool. GB/s counts each\n"
           "operand and result once; a copy is of as many bytes.")  # fmt: skip
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def show_picture(path: str, f: Shown, x: np.ndarray, found: Sequence[np.ndarray], asked: bool) -> None:

@@ -125,10 +125,8 @@ def cpu() -> list[str]:
                    reverse=True)  # fmt: skip
     others = [name for name in built if name not in usable]
     forced = ", set by MXOP_CPU" if os.environ.get("MXOP_CPU") else ""
-    lines = [
-        _row("instruction set", f"{instruction_sets.in_use()}{forced} (usable here: {', '.join(usable)}; MXOP_CPU "
-                                "chooses another)"),
-    ]  # fmt: skip
+    used = f"{instruction_sets.in_use()}{forced} (usable here: {', '.join(usable)}; MXOP_CPU chooses another)"
+    lines = [_row("instruction set", used)]
     if others:
         lines.append(_row("", f"built, but not on this processor: {', '.join(others)}"))
     if team.has_openmp():
