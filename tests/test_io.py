@@ -168,6 +168,8 @@ def test_checkpoints(tmp_path, caplog):
     again, arguments, states = mx.model.load_checkpoint(prefix, 4)
     assert again.tojson() == symbol.tojson() and arguments["x"].item() == 3 and states["m"].shape == (2,)
     assert "Saved checkpoint" in caplog.text
+    mx.model.save_checkpoint(prefix, 8, None, {"x": mx.nd.ones((1,))}, None)
+    assert mx.model.load_params(prefix, 8)[1] == {}
     mx.model.save_checkpoint(prefix, 5, None, {}, {})
     assert mx.model.load_params(prefix, 5) == ({}, {}) and "is empty" in caplog.text
     with pytest.raises(FileNotFoundError):
