@@ -87,6 +87,8 @@ def test_mistakes():
         mx.io.NDArrayIter(DATA, DATA[:6])
     with pytest.raises(OpValueError, match="last_batch_handle"):
         mx.io.NDArrayIter(DATA, last_batch_handle="drop")
+    with pytest.raises(TypeError, match="NDArrayIter: '_0_data' is 1, a number; expected an array of examples"):
+        mx.io.NDArrayIter([1, 2, 3], batch_size=2)
     batches = mx.io.NDArrayIter(DATA, batch_size=7)
     list(batches)
     with pytest.raises(OpValueError, match="epoch is over"):

@@ -152,9 +152,8 @@ def _expect(what: str, right: bool) -> None:
 def show_source(f: Shown, name: str | None) -> None:
     """Show the function that the operator is made of, or the whole file of the demonstration's own."""
     _heading("An operator is a function")
-    code = f.op.function.__code__
     source = inspect.getsource(f.op.function) if name else USER_FILE.read_text(encoding="utf-8")
-    print(f"{code.co_filename}:\n")
+    print(f"{f.op.function.__code__.co_filename}:\n")
     print("\n".join(f"    {line}".rstrip() for line in source.splitlines()))
     print("\nImported. What follows comes from this function alone; no compiler runs.")
 

@@ -8,6 +8,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -109,12 +110,10 @@ def machine() -> list[str]:
 
 
 def _processor() -> str:
-    try:
+    with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):
                 return f"{line.partition(':')[2].strip()} ({platform.machine()})"
-    except OSError:
-        pass
     return platform.processor() or platform.machine()
 
 

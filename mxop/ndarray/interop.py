@@ -129,7 +129,7 @@ def _by_numpy(ufunc: Any, method: str, inputs: tuple, out: tuple, kwargs: dict) 
 
     if out:
         kwargs["out"] = tuple(host(o) for o in out)
-    kwargs = {k: host(v) for k, v in kwargs.items()}
+    kwargs = {k: host(v).astype(bool) if k == "where" and isinstance(v, Dense) else host(v) for k, v in kwargs.items()}
     with translated(f"numpy.{ufunc.__name__}"):
         found = getattr(ufunc, method)(*map(host, inputs), **kwargs)
     if not isinstance(found, tuple):

@@ -231,7 +231,7 @@ def not_in_namespace(name: str, module: str, known: Callable[[], Iterable[str]])
     # a function of MXNet in another namespace may mean something else: gamma, and random.gamma
     there = (".".join(filter(None, (short, s, name))) for s, op in found.items() if _is_meant(op, module, name))
     other = f"the method x.{name}()" if name in NAMES else None
-    of_numpy = getattr(np, name, None) if module == "mxop.ndarray" and name not in OTHER_WORDS else None
+    of_numpy = vars(np).get(name) if module == "mxop.ndarray" and name not in OTHER_WORDS else None
     if callable(of_numpy) and not isinstance(of_numpy, type):
         other = other or f"NumPy's np.{name}, which takes NDArrays, too"
     return error(f"module {module!r} has no operator {name!r}", name, module, known, next(there, other))
