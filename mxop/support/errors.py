@@ -208,20 +208,17 @@ class PackageWarning(RuntimeWarning):
 
 
 #: Words of NumPy, PyTorch and Gluon, without capitals and underscores, and what they may be called where they are not known.
-OTHER_WORDS = {
-    "axis": ("dim", "axes"), "axes": ("axis", "dim"), "dim": ("axis", "axes"),
-    "mm": ("dot",), "bmm": ("batch_dot",), "cat": ("concat",), "concatenate": ("concat",), "view": ("reshape",),
-    "permute": ("transpose",), "unsqueeze": ("expand_dims",), "numpy": ("asnumpy",), "amax": ("max",), "amin": ("min",),
-    "absolute": ("abs",), "fabs": ("abs",), "tensor": ("array",), "asarray": ("array",), "maskedfill": ("where",),
-    "conv2d": ("Convolution",), "linear": ("FullyConnected",), "dense": ("FullyConnected",), "maxpool2d": ("Pooling",),
-    "conv1d": ("Convolution",), "conv3d": ("Convolution",), "avgpool2d": ("Pooling",), "convtranspose2d": ("Deconvolution",),
-    "elu": ("LeakyReLU",), "selu": ("LeakyReLU",), "prelu": ("LeakyReLU",), "softplus": ("Activation",), "lstm": ("RNN",),
-    "gru": ("RNN",), "interpolate": ("UpSampling",),     "mseloss": ("LinearRegressionOutput",), "nllloss": ("pick",),
-    "crossentropy": ("softmax_cross_entropy",),
-    "gelu": ("LeakyReLU",), "inv": ("inverse",), "lr": ("learning_rate",), "size": ("shape",), "nograd": ("pause",),
-    "vstack": ("concat",), "hstack": ("concat",), "rand": ("uniform",), "permutation": ("shuffle",), "choice": ("multinomial",),
-    "outer": ("broadcast_mul",),
-}  # fmt: skip
+OTHER_WORDS = {word: targets for words, *targets in (
+    ("axis", "dim", "axes"), ("axes", "axis", "dim"), ("dim", "axis", "axes"), ("size", "shape"), ("lr", "learning_rate"),
+    ("mm", "dot"), ("bmm", "batch_dot"), ("inv", "inverse"), ("outer", "broadcast_mul"), ("absolute fabs", "abs"),
+    ("cat concatenate vstack hstack", "concat"), ("view ravel", "reshape"), ("permute", "transpose"), ("amax", "max"),
+    ("amin", "min"), ("unsqueeze", "expand_dims"), ("numpy", "asnumpy"), ("tensor asarray", "array"), ("clone", "copy"),
+    ("maskedfill", "where"), ("to", "as_in_context", "astype"), ("cpu cuda", "as_in_context"), ("requiresgrad", "attach_grad"),
+    ("nograd", "pause"), ("rand", "uniform"), ("permutation", "shuffle"), ("choice", "multinomial"), ("nllloss", "pick"),
+    ("conv1d conv2d conv3d", "Convolution"), ("convtranspose2d", "Deconvolution"), ("maxpool2d avgpool2d", "Pooling"),
+    ("linear dense", "FullyConnected"), ("elu selu prelu gelu", "LeakyReLU"), ("softplus", "Activation"), ("lstm gru", "RNN"),
+    ("interpolate", "UpSampling"), ("mseloss", "LinearRegressionOutput"), ("crossentropy", "softmax_cross_entropy"),
+) for word in words.split()}  # fmt: skip
 
 
 def nearest(name: str, known) -> list[str]:
