@@ -269,6 +269,8 @@ SPELLINGS = [
     (lambda: nd.random.rand, AttributeError, ["did you mean 'uniform'?"]),
     (lambda: mx.autograd.no_grad, AttributeError, ["did you mean 'pause'?"]),
     (lambda: nd.Conv, AttributeError, ["did you mean 'Convolution'?"]),
+    (lambda: nd.Convolution(nd.ones((1, 1, 9, 9)), nd.ones((2, 1, 5)), kernel=5, pad=2, num_filter=2, no_bias=True), ValueError,
+     ["(1, 1, 9, 9); expected 3 dimensions, (batch, channels, size0) for kernel=(5,), pad=(2,)"]),
     (lambda: ONES.numpy(), AttributeError, ["'NDArray' object has no attribute 'numpy'; did you mean 'asnumpy'?"]),
     (lambda: ONES.to("cuda"), AttributeError, ["did you mean 'as_in_context' or 'astype'?"]),
     (lambda: ONES.requires_grad_(), AttributeError, ["did you mean 'attach_grad'?"]),
