@@ -383,11 +383,11 @@ class Function:
             if not isinstance(a, Dense):
                 raise OpTypeError(f"autograd.Function: {type(self).__name__} {what} a {type(a).__name__}; expected NDArrays")
 
-    def forward(self, *inputs: Any) -> Any:
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """Compute the outputs."""
         raise NotImplementedError
 
-    def backward(self, *output_grads: Any) -> Any:
+    def backward(self, *output_grads: Any, **kwargs: Any) -> Any:
         """Compute the gradients of the inputs."""
         raise NotImplementedError
 

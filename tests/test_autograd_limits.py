@@ -1,6 +1,7 @@
 """What the tape refuses, how it sees writes, what it keeps: symbols of histories, errors, memory."""
 
 import gc
+import warnings
 import weakref
 
 import numpy as np
@@ -97,6 +98,16 @@ def test_a_freed_history_is_a_constant():
     with pytest.warns(mx.errors.GradientWarning):
         alone.backward()
     close(x.grad, [1])
+
+
+def test_a_second_backward_is_an_error_and_no_warning():
+    x = variable([2.0])
+    with autograd.record():
+        y = (nd.exp(x) * x).sum()
+    y.backward()
+    with warnings.catch_warnings(), pytest.raises(mx.MXNetError, match="cannot differentiate operator sum again"):
+        warnings.simplefilter("error")
+        y.backward()
 
 
 @pytest.mark.parametrize("head", [nd.ones((3,), dtype="float64"), nd.ones((2,), dtype="float32")], ids=["shape", "dtype"])

@@ -269,7 +269,31 @@ SPELLINGS = [
     (lambda: nd.random.rand, AttributeError, ["did you mean 'uniform'?"]),
     (lambda: mx.autograd.no_grad, AttributeError, ["did you mean 'pause'?"]),
     (lambda: nd.Conv, AttributeError, ["did you mean 'Convolution'?"]),
+    (lambda: nd.Convolution(nd.ones((1, 1, 9, 9)), nd.ones((2, 1, 5)), kernel=5, pad=2, num_filter=2, no_bias=True), ValueError,
+     ["(1, 1, 9, 9); expected 3 dimensions, (batch, channels, size0) for kernel=(5,), pad=(2,)"]),
+    (lambda: ONES.numpy(), AttributeError, ["'NDArray' object has no attribute 'numpy'; did you mean 'asnumpy'?"]),
+    (lambda: ONES.to("cuda"), AttributeError, ["did you mean 'as_in_context' or 'astype'?"]),
+    (lambda: ONES.requires_grad_(), AttributeError, ["did you mean 'attach_grad'?"]),
+    (lambda: nd.MaxPool2D, AttributeError, ["did you mean 'Pooling'?"]),
+    (lambda: nd.avg_pool2d, AttributeError, ["did you mean 'Pooling'?"]),
+    (lambda: nd.batch_norm, AttributeError, ["did you mean 'BatchNorm'?"]),
+    (lambda: nd.masked_fill, AttributeError, ["did you mean 'where'?"]),
+    (lambda: nd.tril, AttributeError, ["it is NumPy's np.tril, which takes NDArrays, too"]),
+    (lambda: sym.tril, AttributeError, ["module 'mxop.symbol' has no operator 'tril'; did you mean"]),
     (lambda: a["a_"], ValueError, ["cannot find output"]),
+    (lambda: sym.exp(a + b, name="e")["a"], ValueError, ["cannot find output", "which is one of get_internals()"]),
+    (lambda: sym.exp(a, name="fc1").get_internals()["fc1"], ValueError, ["did you mean 'fc1_output'?"]),
+    (lambda: sym.exp(a).eval(b=ONES), ValueError, ["'a' has no array", "key `a` is missing in `args`"]),
+    (lambda: sym.exp(a).bind(mx.cpu(), [ONES]).forward(a=nd.ones((7, 2))), ValueError, ["(7, 2); reshape() returns"]),
+    (lambda: bound_norm().copy_params_from({"bn_moving_var": nd.ones(2)}), ValueError, ["it belongs to aux_params"]),
+    (lambda: bound_norm().copy_params_from({}, {"bn_beta": nd.ones(2)}), ValueError, ["it belongs to arg_params"]),
+    (lambda: a.simple_bind(mx.cpu(), a=(2,)).backward(), mx.MXNetError, ["not that of a loss function (as SoftmaxOutput"]),
+    (lambda: nd.load_frombuffer(a.tojson().encode()), mx.MXNetError, ["the magic number", "; mx.sym.load reads symbols"]),
+    (lambda: nd.load_frombuffer(b"a, b, c, d"), mx.MXNetError, ["the magic number", "; mx.nd.load reads .params, .npy and"]),
+    (lambda: sym.load_json(nd.save_tobuffer(ONES)), mx.MXNetError, ["invalid symbol.json", "; mx.nd.load reads .params"]),
+    (lambda: [nd.from_dlpack(c) for c in [nd.to_dlpack_for_read(ONES)] * 2], ValueError, ["used_dltensor", "was used"]),
+    (lambda: mx.optimizer.get_updater(mx.optimizer.SGD())(0, np.ones(2), ONES), TypeError, ["Updater", "mx.nd.array()"]),
+    (lambda: mx.optimizer.get_updater("sgd"), TypeError, ["Updater", "mx.optimizer.create('sgd')"]),
     (lambda: (a + b).get_internals()["_plus"], ValueError, ["did you mean '_plus"]),
     (lambda: mx.metric.Accuracy().update([ONES], [ONES, ONES]), ValueError, ["number of arrays of the labels is 1, that"]),
     (lambda: mx.cpu(2**31), ValueError, ["cpu", "2147483648"]),
@@ -282,6 +306,11 @@ SPELLINGS = [
     (lambda: ONES.__reduce_ex__(5)[0](3, "float32", (2,), "cpu", 0), TypeError, ["a pickled array"]),
     (lambda: ONES.__reduce_ex__(5)[0](bytes(8), "float32", (2**63,), "cpu", 0), Exception, ["a pickled array"]),
 ]  # fmt: skip
+
+
+def bound_norm():
+    return sym.BatchNorm(a, name="bn").simple_bind(mx.cpu(), a=(3, 2))
+
 
 ALL = {
     "growth": GROWTH, "spelling": SPELLINGS,

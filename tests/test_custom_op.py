@@ -411,8 +411,10 @@ def test_bad_calls():
         nd.Custom(x)
     with pytest.raises(TypeError, match=r"SigmoidProp \(op_type='test_sigmoid'\) does not take the parameters"):
         nd.Custom(x, op_type="test_sigmoid", speed=3)
-    with pytest.raises(TypeError, match=r"takes 1 inputs \(data\)"):
+    with pytest.raises(TypeError, match=r"takes 1 input \(data\)"):
         nd.Custom(x, x, op_type="test_sigmoid")
+    with pytest.raises(TypeError, match=r"argument data must be an NDArray, got 1"):
+        nd.Custom([1, 2], op_type="test_sigmoid")
     with pytest.raises(TypeError, match="missing: label"):
         nd.Custom(x, op_type="test_softmax")
     with pytest.raises(TypeError, match=r"no input 'labels'.*did you mean 'label'"):

@@ -280,6 +280,13 @@ def test_any_shape(shape):
     np.testing.assert_allclose(ex.grad_dict["a"].asnumpy(), np.full(shape, 3 * np.exp(2) + 1), rtol=1e-5)
 
 
+def test_eval_takes_states_by_name():
+    net = mx.sym.BatchNorm(mx.sym.Variable("a"), name="bn", fix_gamma=False, eps=0)
+    given = {"a": mx.nd.array([[1.0, 5.0]]), "bn_gamma": mx.nd.array([2, 2]), "bn_beta": mx.nd.array([1, 0])}
+    found = net.eval(**given, bn_moving_mean=mx.nd.array([0, 1]), bn_moving_var=mx.nd.array([1, 4]))
+    assert found[0].asnumpy().tolist() == [[3.0, 4.0]]
+
+
 def test_simple_bind_fills_with_zeros_and_knows_requests():
     fc = sym.FullyConnected(a, num_hidden=4, name="f")
     ex = fc.simple_bind(mx.cpu(), a=(2, 3), grad_req={"a": "null", "f_weight": "add", "other": "null"})

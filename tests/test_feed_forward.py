@@ -107,6 +107,15 @@ def test_create_from_arrays():
     assert ((made.predict(X)[:, 0] > 0.5) == Y).mean() > 0.95
 
 
+@pytest.mark.parametrize("size", [7, 30])
+def test_evaluation_in_batches_of_another_size(size):
+    seen = []
+    learner = _learner(num_epoch=2, learning_rate=0.2, initializer="xavier", numpy_batch_size=20)
+    learner.fit(X, Y, eval_data=(X[:size], Y[:size]) if size < 20 else mx.io.NDArrayIter(X[:size], Y[:size], size),
+                eval_end_callback=lambda p: seen.append(p.eval_metric.get()[1]))  # fmt: skip
+    assert len(seen) == 2 and seen[-1] == (learner.predict(X[:size]).argmax(1) == Y[:size]).mean()
+
+
 def test_extra_parameters():
     net = _net()
     extra = {**_parameters(net), "more": mx.nd.ones((1,))}
@@ -120,6 +129,12 @@ def test_extra_parameters():
     (lambda: mx.model.FeedForward(_net()).save("x"), "num_epoch"),
     (lambda: mx.model.FeedForward(_net(), num_epoch=1).fit(mx.io.NDArrayIter(X, Y, label_name="y")),
      "'softmax_label'.* data, y"),
+    (lambda: mx.model.FeedForward(_net(), num_epoch=1).fit(X, Y, eval_data=X), r"no y: write .*eval_data=\(X, y\)"),
+    (lambda: _learner().score(X), "no y"),
+    (lambda: mx.model.FeedForward(_net(), ctx="cpu"), "ctx='cpu'; expected a context"),
+    (lambda: mx.model.FeedForward(_net(), initializer=mx.init.Xavier), "neither a name nor of class Initializer"),
+    (lambda: _learner().predict(X[:, :3]), r"fc1_weight, whose shape follows from the data: expected .*\(8, 3\), got \(8, 5\)"),
+    (lambda: mx.model.FeedForward(_net().get_internals()["fc2_output"], num_epoch=1).fit(X, Y), "as SoftmaxOutput"),
 ])  # fmt: skip
 def test_misuse(call, message):
     with pytest.raises(mx.MXNetError, match=message):

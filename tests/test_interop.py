@@ -111,6 +111,7 @@ def test_ufuncs_that_are_not():
     assert np.add.reduce(nd.array([1, 2, 3])) == 6
     assert np.add.outer(x, x).shape == (2, 2)
     assert np.add(x, 1, where=np.array([True, True])).asnumpy().tolist() == [2.5, -1.5]
+    assert np.sqrt(x, where=x > 0, out=np.full(2, 7.0)).tolist() == [np.sqrt(np.float32(1.5)), 7]
     assert type(np.spacing(x)) is nd.NDArray and type(np.signbit(x)) is nd.NDArray
 
 

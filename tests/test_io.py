@@ -87,6 +87,8 @@ def test_mistakes():
         mx.io.NDArrayIter(DATA, DATA[:6])
     with pytest.raises(OpValueError, match="last_batch_handle"):
         mx.io.NDArrayIter(DATA, last_batch_handle="drop")
+    with pytest.raises(TypeError, match="NDArrayIter: '_0_data' is 1, a number; expected an array of examples"):
+        mx.io.NDArrayIter([1, 2, 3], batch_size=2)
     batches = mx.io.NDArrayIter(DATA, batch_size=7)
     list(batches)
     with pytest.raises(OpValueError, match="epoch is over"):
@@ -168,6 +170,8 @@ def test_checkpoints(tmp_path, caplog):
     again, arguments, states = mx.model.load_checkpoint(prefix, 4)
     assert again.tojson() == symbol.tojson() and arguments["x"].item() == 3 and states["m"].shape == (2,)
     assert "Saved checkpoint" in caplog.text
+    mx.model.save_checkpoint(prefix, 8, None, {"x": mx.nd.ones((1,))}, None)
+    assert mx.model.load_params(prefix, 8)[1] == {}
     mx.model.save_checkpoint(prefix, 5, None, {}, {})
     assert mx.model.load_params(prefix, 5) == ({}, {}) and "is empty" in caplog.text
     with pytest.raises(FileNotFoundError):

@@ -190,7 +190,7 @@ FAILURES = [
     ({"rank": 100}, "shape of 100 dimensions"),
     ({"more_shapes": 1}, "changed the number of inputs or outputs"),
     ({"more_types": 1}, "changed the number of inputs or outputs"),
-    ({"unset": 1}, "output's shape does not follow"),
+    ({"unset": 1}, "the shape of output 0 does not follow"),
     ({"other_input": 1}, r"data has shape \(3,\), but the library infers \(12345,\)"),
     ({"dtype": 77}, "type 77"),
     ({"num_in": -1}, "-1 inputs and 1 outputs"),

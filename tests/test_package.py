@@ -111,6 +111,62 @@ assert_type(mx.nd.einsum("i,i->", x, x), mx.nd.NDArray)
 assert_type(mx.nd.maximum(x, values), mx.nd.NDArray)
 assert_type((x + values).any(axis=0), mx.nd.NDArray)
 assert_type(~(mx.sym.Variable("x") > 0) & (mx.sym.Variable("y") > 0), mx.Symbol)
+memoryview(x)
+mx.nd.load("x.params")["x"].asnumpy(), mx.nd.load("x.npy")[0].asnumpy()
+model = mx.model.FeedForward(net)
+sorted(model.arg_params), model.aux_params["x"].asnumpy()
+
+
+@mx.operator.register("typed_double")
+class DoubleProp(mx.operator.CustomOpProp):
+    def __init__(self, by: str = "2"):
+        super(DoubleProp, self).__init__(need_top_grad=True)
+        self.by = float(by)
+
+    def infer_shape(self, shapes):
+        return shapes, [shapes[0]], []
+
+    def create_operator(self, ctx, shapes, dtypes):  # the names of MXNet's documentation
+        return mx.operator.CustomOp()
+
+
+assert_type(DoubleProp().by, float)
+
+
+@mx.init.register
+class Filled(mx.init.Initializer):
+    def __init__(self, value: float = 1.0):
+        super(Filled, self).__init__(value=value)
+        self.value = value
+
+    def _init_weight(self, _, arr):
+        arr[:] = self.value
+
+
+@mx.metric.register
+class Counted(mx.metric.EvalMetric):
+    def __init__(self, by: float = 1.0):
+        super(Counted, self).__init__("counted")
+        self.by = by
+
+
+@mx.optimizer.register
+class Stepping(mx.optimizer.Optimizer):
+    def __init__(self, step: float = 1.0, **kwargs: Any):
+        super(Stepping, self).__init__(**kwargs)
+        self.step = step
+
+
+class Doubled(mx.autograd.Function):
+    def forward(self, x):
+        return 2 * x
+
+    def backward(self, dy):
+        return 2 * dy
+
+
+assert_type(Filled().value + Counted().by + Stepping(learning_rate=1).step, float)
+Doubled()(x).asnumpy()
 """
 _WRONG = """
 mx.nd.exp("x")
@@ -188,7 +244,7 @@ assert_type(executor.outputs, list[mx.nd.NDArray])
 assert_type(executor.arg_dict, dict[str, mx.nd.NDArray])
 assert_type(executor.grad_dict, dict[str, mx.nd.NDArray | Any])
 assert_type(a.eval(a=x), list[mx.nd.NDArray])
-assert_type(mx.nd.load("file"), list[mx.nd.NDArray] | dict[str, mx.nd.NDArray])
+assert_type(mx.nd.load("file"), Any)
 assert_type(mx.nd.split(x, num_outputs=3), list[mx.nd.NDArray])
 assert_type(x.split(num_outputs=1), mx.nd.NDArray)
 assert_type(round(x, 1), mx.nd.NDArray)

@@ -238,7 +238,7 @@ cdef list ordered(list heads):
         for parent in node.parents:
             if parent is not None and parent.visit != _visit:
                 parent.visit = _visit
-                if parent.freed:
+                if parent.freed and not node.freed:  # a freed head is an error, which says so
                     freed = parent
                 else:
                     stack.append(parent)

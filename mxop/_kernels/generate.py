@@ -145,10 +145,8 @@ def _loop(function: str, ctype: str, root: Expr, operands: list[Expr], scalars: 
     if root.label in DRAWS:
         return _sample(function, ctype, root) if len(root.args) > 1 else _draw(function, ctype, root.label)
     head = [f"    {ctype} *MX_RESTRICT o = ({ctype} *)o_;"]
-    for i in range(len(operands)):
-        head.append(f"    const {ctype} *MX_RESTRICT x{i} = (const {ctype} *){'abc'[i]}_;")
-    for i in range(len(scalars)):
-        head.append(f"    const {ctype} s{i} = ((const {ctype} *)s_)[{i}];")
+    head += [f"    const {ctype} *MX_RESTRICT x{i} = (const {ctype} *){'abc'[i]}_;" for i in range(len(operands))]
+    head += [f"    const {ctype} s{i} = ((const {ctype} *)s_)[{i}];" for i in range(len(scalars))]
     unused = [f"(void){p}_;" for p in "abc"[len(operands) :]] + ([] if scalars else ["(void)s_;"])
     head.append("    " + " ".join(unused))
     signature = [f"static void {function}(ptrdiff_t n, void *MX_RESTRICT o_, const void *MX_RESTRICT a_,",

@@ -94,11 +94,6 @@ class Tensor:
         return len(self.axes)
 
     @property
-    def is_scalar(self) -> bool:
-        """Whether there are no axes."""
-        return not self.axes
-
-    @property
     def T(self) -> Any:
         """The same with its axes in reverse order, which changes nothing but the layout."""
         axes = self.axes.T

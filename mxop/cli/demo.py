@@ -91,7 +91,7 @@ def shown(name: str | None) -> Shown:
     op = operator_named(name)
     needed = [p.name for p in op.spec.params if p.required]
     if not isinstance(op, Elementwise) or op.variadic or len(op.arguments) != 1 or op._num_outputs != 1 or op.creates:
-        raise BadInput(f"operator {op.name} is a {op.kind} of {', '.join(op.arguments)}; the demonstration shows formulas of "
+        raise BadInput(f"operator {op.name} ({op.kind}) takes {', '.join(op.arguments)}; the demonstration shows formulas of "
                        f"one input, made by @elementwise; python -m mxop info {name} shows any operator")  # fmt: skip
     if needed:
         raise BadInput(f"operator {op.name} has no default for {', '.join(needed)}, which the demonstration needs")
@@ -152,9 +152,8 @@ def _expect(what: str, right: bool) -> None:
 def show_source(f: Shown, name: str | None) -> None:
     """Show the function that the operator is made of, or the whole file of the demonstration's own."""
     _heading("An operator is a function")
-    code = f.op.function.__code__
     source = inspect.getsource(f.op.function) if name else USER_FILE.read_text(encoding="utf-8")
-    print(f"{code.co_filename}:\n")
+    print(f"{f.op.function.__code__.co_filename}:\n")
     print("\n".join(f"    {line}".rstrip() for line in source.splitlines()))
     print("\nImported. What follows comes from this function alone; no compiler runs.")
 
@@ -195,7 +194,7 @@ def show_symbols(f: Shown) -> None:
         a, b = mx.sym.Variable("a", shape=(2, 0)), mx.sym.Variable("b")
         c = mx.sym.Variable("c", shape=(0, 3))
         shapes = (a * b + b * c).infer_shape()
-        print(f"from both sides:      a*b + b*c, a (2, ?), c (?, 3) -> {shapes[0]}")
+        print(f"from both sides:      a*b + b*c, a (2, ?), c (?, 3)\n{'':22}-> a, b, c {shapes[0]}")
         _expect("inference from both sides", shapes == ([(2, 3)] * 3, [(2, 3)], []))
 
         types = y.infer_type(x="float64")
@@ -207,7 +206,7 @@ def show_symbols(f: Shown) -> None:
         result = executor.forward(is_train=True, x=mx.nd.array(x))[0].asnumpy()
         executor.backward(mx.nd.ones((2, 2)))
         slope = executor.grad_dict["x"].asnumpy()
-        print(f"bound executor:       f([[1, 2], [3, 4]]) = {_decimals(result)}, gradient {_decimals(slope)}")
+        print(f"bound executor:       of [[1, 2], [3, 4]]\n{'':22}f  {_decimals(result)}\n{'':22}f' {_decimals(slope)}")
         for got, wanted in zip((result, slope), InNumPy(f.derivatives[:2])(x), strict=False):
             _expect("the executor", np.allclose(got, wanted, rtol=1e-4, atol=1e-4, equal_nan=True))
 
@@ -256,8 +255,7 @@ def show_derivatives(f: Shown, x: np.ndarray, source: str) -> list[np.ndarray]:
         off = _difference(value, wanted, size)
         largest = max(largest, off)
         _expect(f"{name} on {source}", value.shape == x.shape and off <= _near(x.dtype))
-    compared = ", ".join(_NAMES[: len(f.derivatives)])
-    print(f"{compared}: the largest difference from NumPy is {largest:.1e} of the largest term.")
+    print(f"{', '.join(_NAMES[: len(f.derivatives)])}: the largest difference from NumPy is {largest:.1e} of the largest term.")
     if len(f.derivatives) == 1:
         print("The gradient is a rule of the author's, which may be another than the derivative.")
     return found
@@ -292,6 +290,7 @@ def show_tests(f: Shown, x: np.ndarray) -> None:
         print("None: no finite values near the data.")
         return
     y = f.symbol(mx.sym.Variable("x"))
+    print("check_symbolic_forward" + ", check_symbolic_backward, check_numeric_gradient" * (len(f.derivatives) > 1))
     for shape in ((3,), (3, 4), (3, 4, 2), near.shape):
         data = np.resize(near, shape)
         value, *slopes = InNumPy(f.derivatives)(data.reshape(-1))
@@ -305,8 +304,7 @@ def show_tests(f: Shown, x: np.ndarray) -> None:
                 test_utils.check_numeric_gradient(y, [data], numeric_eps=1e-5, rtol=1e-3, atol=size, dtype=np.float64)
         except AssertionError as problem:
             raise Stop(f"a check failed on shape {shape}: {problem}") from None
-        done = "check_symbolic_forward, check_symbolic_backward, check_numeric_gradient" if slopes else "check_symbolic_forward"
-        print(f"{done} on shape {shape}: passed")
+        print(f"on shape {shape}: passed")
 
 
 def show_gpu(f: Shown) -> None:
@@ -319,7 +317,7 @@ def show_gpu(f: Shown) -> None:
 
 def show_speed(f: Shown, values: np.ndarray, title: str) -> None:
     """Time the operator and its gradient beside NumPy, which makes new results or writes into existing arrays."""
-    _heading(f"Its speed on {title}, {_count(mx.context.get_num_threads(), 'thread')}")
+    _heading(f"Its speed on {title}, threads: {mx.context.get_num_threads()}")
     flat = values.reshape(-1)
     head = np.ones_like(flat)
     plain, x, ones = (mx.nd.array(v, dtype=values.dtype) for v in (flat, flat, head))
@@ -339,7 +337,7 @@ def show_speed(f: Shown, values: np.ndarray, title: str) -> None:
         (slope,) = vjp(f.derivatives[:1], [input_(1)], [input_(0)])
         both = [f.derivatives[0], const(0) if slope is None else slope]
         rows.append(("forward and backward", 5, forward_backward, both))
-    print(f"{'':22}{'mxop':>22}{'NumPy':>22}{'NumPy, out=':>22}{'time / NumPy':>14}{'/ out=':>8}{'a copy':>13}")
+    print(f"{'':24}{'time':>13}{'rate':>13}{'mxop / this':>13}")
     for label, passes, ours, roots in rows:
         theirs = InNumPy(roots)
         buffers = theirs.buffers(flat)
@@ -355,19 +353,16 @@ def show_speed(f: Shown, values: np.ndarray, title: str) -> None:
             found = timed(ways, wanted, nbytes=moved, tolerance=tolerance, limit=1.5, rounds=30)
         for name, told in found.wrong.items():
             _expect(f"{label} by {name} {told}", False)
-        seconds = found.seconds
-        line = "".join(f"{1e3 * seconds[name]:10.3f} ms{moved / seconds[name] / 1e9:6.1f} GB/s" for name in ways)
-        copy = f"{moved / seconds['copy'] / 1e9:8.1f} GB/s" if "copy" in seconds else ""
-        doubt = f"  {' and '.join(found.too_fast)}: too fast to be true" if found.too_fast else ""
-        ratios = f"{seconds['mxop'] / seconds['NumPy']:14.3f}{seconds['mxop'] / seconds['NumPy, out=']:8.3f}"
-        print(f"{label:22}{line}{ratios}{copy}{doubt}")
-    print("Medians of calls made in turn, whose results were finished and compared. NumPy computes the same operations one by\n"
-          "one, in new arrays or with out= in existing ones; mxop's new results reuse memory of its pool. GB/s counts each\n"
+        print(label)
+        for name in [*ways, *({"copy"} & found.seconds.keys())]:
+            taken = found.seconds[name]
+            ratio = f"{found.seconds['mxop'] / taken:13.3f}" if name.startswith("NumPy") else ""
+            doubt = "  too fast to be true" if name in found.too_fast else ""
+            print(f"  {name:22}{1e3 * taken:10.3f} ms{moved / taken / 1e9:8.1f} GB/s{ratio}{doubt}")
+    print("Medians of calls made in turn, whose results were finished and compared.\n"
+          "NumPy computes the same operations one by one, in new arrays or with out= in\n"
+          "existing ones; mxop's new results reuse memory of its pool. GB/s counts each\n"
           "operand and result once; a copy is of as many bytes.")  # fmt: skip
-
-
-def _count(n: int, what: str) -> str:
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def show_picture(path: str, f: Shown, x: np.ndarray, found: Sequence[np.ndarray], asked: bool) -> None:

@@ -8,6 +8,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -109,12 +110,10 @@ def machine() -> list[str]:
 
 
 def _processor() -> str:
-    try:
+    with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("model name"):
                 return f"{line.partition(':')[2].strip()} ({platform.machine()})"
-    except OSError:
-        pass
     return platform.processor() or platform.machine()
 
 
@@ -125,10 +124,8 @@ def cpu() -> list[str]:
                    reverse=True)  # fmt: skip
     others = [name for name in built if name not in usable]
     forced = ", set by MXOP_CPU" if os.environ.get("MXOP_CPU") else ""
-    lines = [
-        _row("instruction set", f"{instruction_sets.in_use()}{forced} (usable here: {', '.join(usable)}; MXOP_CPU "
-                                "chooses another)"),
-    ]  # fmt: skip
+    used = f"{instruction_sets.in_use()}{forced} (usable here: {', '.join(usable)}; MXOP_CPU chooses another)"
+    lines = [_row("instruction set", used)]
     if others:
         lines.append(_row("", f"built, but not on this processor: {', '.join(others)}"))
     if team.has_openmp():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import shutil
 import textwrap
 from collections.abc import Iterable
 
@@ -112,13 +113,14 @@ def list_operators(pattern: str | None, family: str | None, hidden: bool, source
         if pattern is None:
             raise Stop(f"{source} defines no operators")
         raise Stop(f"no operator's name fits {pattern!r}{closest(pattern, registry.names(hidden))}")
+    width = shutil.get_terminal_size((138, 24)).columns  # that, too, where the output is no terminal
     for name, ops in sorted(chosen.items()):
         print(f"{name}  ({len(ops)})")
         for op in ops:
-            told = textwrap.shorten(summary(op), 90, placeholder=" ...")
+            told = textwrap.shorten(summary(op), max(width - 48, 30), placeholder=" ...")
             print(f"  {called(op):32} {op.kind:12} {told}".rstrip())
-    print(f"\n{sum(map(len, chosen.values()))} operators; more about one: python -m mxop info NAME")
-    print("\n".join(problems()))
+    count = sum(map(len, chosen.values()))
+    print(f"\n{count} operators; more about one: python -m mxop info NAME", *problems(), sep="\n")
 
 
 def list_missing() -> None:

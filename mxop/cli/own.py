@@ -70,8 +70,8 @@ def operator_named(name: str) -> Operator:
     if found is None:
         raise BadInput(f"{source} has no {attribute!r}{closest(attribute, known.split(', '))}; its operators: {known}")
     if not isinstance(found, Operator):
-        raise BadInput(f"{name} is a {type(found).__name__} and no operator: decorate a function with @mxop.op.elementwise, or "
-                       f"name one of its operators: {known}")  # fmt: skip
+        raise BadInput(f"{name} is no operator (its type is {type(found).__name__}): decorate a function with "
+                       f"@mxop.op.elementwise, or name one of its operators: {known}")  # fmt: skip
     return found
 
 

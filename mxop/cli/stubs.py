@@ -353,6 +353,7 @@ def _array_class() -> str:
         elif not callable(value):
             lines += ["    @property", f"    def {name}(self) -> {_PROPERTIES.get(name, 'Any')}: ..."]
     lines += [_documented(line, cls) for line in _COMPILED.splitlines()]
+    lines.append("    def __buffer__(self, flags: int, /) -> memoryview: ...")  # which Python has from 3.12 on
     operand = "other: NDArray | ArrayLike"
     for name in _BINARY:
         forms = (f"__{name}__", f"__r{name}__") + ((f"__i{name}__",) if hasattr(cls, f"__i{name}__") else ())

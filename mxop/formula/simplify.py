@@ -7,6 +7,7 @@ Every rule keeps the value for every input, including NaN, infinities and the si
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 
 from .expr import CALL, CONST, PARAM, Expr, const, raw_call, simplify_with
@@ -19,19 +20,9 @@ def _divide(a: float, b: float) -> float:
 
 
 _FOLD: dict[str, Callable[..., float]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
+    **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg", "abs", "lt", "le", "gt", "ge", "eq", "ne")},
     "div": _divide,
-    "neg": lambda a: -a,
     "square": lambda a: a * a,
-    "abs": abs,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
     "land": lambda a, b: bool(a) and bool(b),
     "lor": lambda a, b: bool(a) or bool(b),
     "lxor": lambda a, b: bool(a) != bool(b),

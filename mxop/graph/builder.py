@@ -62,7 +62,7 @@ class Value(Arithmetic):
         return Value(self.builder, (self.builder.add(block, [self.entry], block.parse({})), 0))
 
     def __bool__(self) -> bool:
-        raise OpTypeError("a value has no truth inside a composite or gradient rule: use F.where")
+        raise OpTypeError("a value has no truth value inside a composite, a gradient rule or a compiled function: use where")
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

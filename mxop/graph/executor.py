@@ -224,7 +224,8 @@ class Executor:
         for name in kwargs:
             if name not in self.arg_dict:
                 raise OpTypeError(f"Unknown argument {name}{closest(name, self.arg_dict)}")
-        assign([(self.arg_dict[name], value, f"Argument {name}") for name, value in kwargs.items()])
+        values = [(self.arg_dict[name], value, f"Argument {name}") for name, value in kwargs.items()]
+        assign(values, "; reshape() returns an executor for other shapes")
         run = "train" if is_train else "infer"
         if self._monitor is not None:
             self._monitor.forward(is_train)
@@ -339,7 +340,9 @@ class Executor:
                 raise OpTypeError(f"copy_params_from: {what} must be a dict of NDArrays, got {type(params).__name__}")
             for name in params:
                 if name not in targets and not allow_extra_params:
-                    hint = f"{closest(name, targets)}; allow_extra_params=True ignores it"
+                    other = "aux_params" if name in self.aux_dict else "arg_params" if name in self.arg_dict else ""
+                    hint = f"; it belongs to {other}" if other else closest(name, targets)
+                    hint += "; allow_extra_params=True ignores it"
                     raise OpValueError(f"copy_params_from: {name!r} is not in the {what}{hint}")
         assign(
             (targets[name], value, f"Argument {name}")

@@ -92,20 +92,23 @@ def listed_heads(out_grads: Any, symbol: Any) -> Sequence[Any]:
 def head_missing(i: int, out_grads: Any, symbol: Any) -> MXNetError:
     """Return the error for a missing head gradient of output `i`."""
     names = symbol.list_outputs()
-    text = f"output {names[i]!r} is not that of a loss function, so head gradients are required: backward(out_grads)"
+    text = (f"output {names[i]!r} is not that of a loss function (as SoftmaxOutput, LinearRegressionOutput, MakeLoss), so head "
+            "gradients are required: backward(out_grads)")  # fmt: skip
     for name in out_grads if isinstance(out_grads, Mapping) else ():
         if name not in names:
             text += f"; out_grads has {name!r}, which is not an output{closest(name, names)}"
     return MXNetError(text)
 
 
-def assign(values: Iterable[tuple[Any, Any, str]]) -> None:
+def assign(values: Iterable[tuple[Any, Any, str]], hint: str = "") -> None:
     """Copy arrays, or array-likes, into bound arrays; all are checked before the first is written.
 
     Parameters
     ----------
     values : iterable of (NDArray, Any, str)
         Target, value, and a name for messages.
+    hint : str
+        What else to say of a wrong shape.
     """
     checked = []
     for target, value, what in values:
@@ -117,7 +120,7 @@ def assign(values: Iterable[tuple[Any, Any, str]]) -> None:
             if value.dtype.kind in "OSUMm":
                 raise OpTypeError(f"{what}: {value!r} is not an array of numbers")
         if value.shape != target.shape:
-            raise OpValueError(f"{what}: expected shape {target.shape}, got {value.shape}")
+            raise OpValueError(f"{what}: expected shape {target.shape}, got {value.shape}{hint}")
         checked.append((target, value))
     for target, value in checked:
         if not isinstance(target, core.Dense):  # a sparse one

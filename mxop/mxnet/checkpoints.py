@@ -14,8 +14,8 @@ from ..support.errors import OpValueError, ends_at_caller, shown, translated
 from ..symbol import Symbol
 
 
-def save_checkpoint(prefix: str, epoch: int, symbol: Symbol | None, arg_params: Mapping[str, NDArray],
-                    aux_params: Mapping[str, NDArray], remove_amp_cast: bool = True) -> None:  # fmt: skip
+def save_checkpoint(prefix: str, epoch: int, symbol: Symbol | None, arg_params: Mapping[str, NDArray] | None,
+                    aux_params: Mapping[str, NDArray] | None, remove_amp_cast: bool = True) -> None:  # fmt: skip
     """Write ``prefix-symbol.json`` and ``prefix-0001.params`` (for epoch 1).
 
     Parameters
@@ -39,7 +39,7 @@ def save_checkpoint(prefix: str, epoch: int, symbol: Symbol | None, arg_params: 
     """
     if symbol is not None:
         symbol.save(f"{prefix}-symbol.json", remove_amp_cast=remove_amp_cast)
-    kinds = (("arg", arg_params), ("aux", aux_params))
+    kinds = (("arg", arg_params or {}), ("aux", aux_params or {}))
     name = params_file(prefix, epoch)
     nd.save(name, {f"{kind}:{key}": a.as_in_context(cpu()) for kind, arrays in kinds for key, a in arrays.items()})
     logging.info('Saved checkpoint to "%s"', name)

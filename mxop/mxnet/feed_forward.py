@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..context import Context, current_context
+from ..graph.feeding import assign
 from ..ndarray import NDArray
 from ..support.errors import OpTypeError, OpValueError, all_end_at_caller, shown
 from ..symbol import Symbol
@@ -17,7 +18,7 @@ from . import metric as metrics
 from . import optimizer
 from .callback import BatchEndParam, LogValidationMetricsCallback
 from .checkpoints import load_checkpoint, save_checkpoint
-from .initializer import InitDesc, Uniform
+from .initializer import InitDesc, Uniform, create
 from .io import DataBatch, DataIter, NDArrayIter
 
 
@@ -33,19 +34,20 @@ class FeedForward:
     Parameters
     ----------
     symbol : Symbol or callable
-        Of batches in buckets, a function that makes the symbol for a ``bucket_key``; all of them have the parameters of
-        that for the iterator's ``default_bucket_key``.
+        The network; for batches in buckets, a function that returns the symbol for a ``bucket_key``. Their parameters are
+        those of the symbol for the iterator's ``default_bucket_key``.
     ctx : Context or list of Context, optional
-        Where it runs: of several devices the first, as the whole batch is computed there.
+        The device. Of a list, only the first one is used.
     num_epoch : int, optional
-        How often it sees the data.
+        Number of passes over the data.
     epoch_size : int, optional
-        How many batches an epoch has, by default all that there are.
+        Number of batches in an epoch, by default all.
     optimizer : str or Optimizer
-        Of a name, the parameters come as `kwargs`; gradients are divided by the size of the batch.
-    initializer : Initializer
+        For a name, `kwargs` are the optimizer's parameters, and gradients are divided by the batch size.
+    initializer : str or Initializer
+        By default ``Uniform(0.01)``.
     numpy_batch_size : int
-        For data that come as arrays.
+        Batch size for data given as arrays.
     arg_params, aux_params : dict of str to NDArray, optional
         Parameters to begin with.
     allow_extra_params : bool
@@ -72,17 +74,20 @@ class FeedForward:
                  begin_epoch: int = 0, **kwargs: Any):  # fmt: skip
         made = isinstance(symbol, Symbol)
         if not made and not callable(symbol):
-            given = f"FeedForward: symbol={shown(symbol)} is a {type(symbol).__name__}"
-            raise OpTypeError(f"{given}; expected a Symbol, or a function of bucket keys")
-        devices = [ctx] if isinstance(ctx, Context) else list(ctx or [current_context()])
+            raise OpTypeError(f"FeedForward: symbol={shown(symbol)}; expected a Symbol, or a function of bucket keys")
+        self.ctx = list(ctx) if ctx and isinstance(ctx, (list, tuple)) else [ctx or current_context()]
+        if not all(isinstance(device, Context) for device in self.ctx):
+            raise OpTypeError(f"FeedForward: ctx={shown(ctx)}; expected a context such as mx.cpu(), or a list of them")
         self.symbol: Any = symbol if made else None
         self.sym_gen: Any = None if made else symbol
-        self.ctx = devices
         self.num_epoch, self.epoch_size, self.begin_epoch = num_epoch, epoch_size, begin_epoch
         self.optimizer, self.kwargs = optimizer, kwargs
-        self.initializer = Uniform(0.01) if initializer is None else initializer
+        initializer = Uniform(0.01) if initializer is None else initializer
+        self.initializer = create(initializer) if isinstance(initializer, (str, type)) else initializer
         self.numpy_batch_size = numpy_batch_size
-        self.arg_params, self.aux_params, self.allow_extra_params = arg_params, aux_params, allow_extra_params
+        self.arg_params: dict[str, NDArray] | Any = arg_params
+        self.aux_params: dict[str, NDArray] | Any = aux_params
+        self.allow_extra_params = allow_extra_params
         self._leave_out_extra()
 
     def _leave_out_extra(self) -> None:
@@ -95,7 +100,7 @@ class FeedForward:
         """Return an iterator of what may be an array."""
         if isinstance(data, (np.ndarray, NDArray)):
             if label is None and training:
-                raise OpValueError("FeedForward: X is an array, and there is no y")
+                raise OpValueError("FeedForward: an array of data has no y: write fit(X, y), eval_data=(X, y), or an iterator")
             label = np.zeros(data.shape[0]) if label is None else label
             label = np.asarray(label) if isinstance(label, (list, tuple)) else label
             if label.ndim == 2 and label.shape[1] == 1:
@@ -126,7 +131,7 @@ class FeedForward:
         for arrays, known in ((executor.arg_dict, self.arg_params), (executor.aux_dict, self.aux_params)):
             for name, array in arrays.items():
                 if known and name in known:
-                    array[:] = known[name]
+                    assign([(array, known[name], f"FeedForward: {name}, whose shape follows from the data")])
                 elif name.endswith("label") and name not in given_names:
                     there = ", ".join(sorted(given_names))
                     raise OpValueError(f"FeedForward: the data do not give {name!r}; they give {there}")
@@ -154,7 +159,7 @@ class FeedForward:
                 symbol, shapes = self.sym_gen(key), _described(batch, batch)
                 shapes = {name: tuple(shape) for name, shape, *_ in shapes}
                 names = symbol.list_arguments()
-                shared = [name for name in names if name in self.arg_params]  # type: ignore[operator]
+                shared = [name for name in names if name in self.arg_params]
                 made[key] = symbol.simple_bind(
                     self.ctx[0], {n: req.get(n, "null") for n in names}, shared_arg_names=shared, shared_exec=first,
                     **{n: s for n, s in shapes.items() if n in names},
@@ -163,6 +168,14 @@ class FeedForward:
             return made[key]
 
         return chosen
+
+    def _of_others(self, of: Callable[[DataBatch], Any], first: Any, batches: DataIter) -> Callable[[DataBatch], Any]:
+        """Return what gives the executor of a batch of other data, which may be batches of another size."""
+        shapes = {name: tuple(shape) for name, shape, *_ in _described(batches, batches) if name in first.arg_dict}
+        if self.sym_gen is not None or all(first.arg_dict[name].shape == shape for name, shape in shapes.items()):
+            return of
+        other = first.reshape(True, True, **shapes)
+        return lambda batch: other
 
     @staticmethod
     def _run(executor: Any, batches: DataIter, batch: DataBatch, is_train: bool) -> None:
@@ -223,12 +236,12 @@ class FeedForward:
                 metric.update(batch.label, executor.outputs)
                 _called(batch_end_callback, BatchEndParam(epoch, count + 1, metric, locals()))
             logger.info("Epoch[%d] Time cost=%.3f", epoch, time.perf_counter() - begun)
-            self._take_over(first, {n for n in first.arg_dict if n not in self.arg_params})  # type: ignore[operator]
+            self._take_over(first, {n for n in first.arg_dict if n not in self.arg_params})
             _called(epoch_end_callback, epoch, self.symbol, self.arg_params, self.aux_params)
             if evaluated is not None:
                 metric.reset()
                 evaluated.reset()
-                tried = self._tried(of, evaluated, metric, eval_batch_end_callback, epoch)
+                tried = self._tried(self._of_others(of, first, evaluated), evaluated, metric, eval_batch_end_callback, epoch)
                 _called(eval_end_callback, BatchEndParam(epoch, tried, metric, locals()))
                 evaluated.reset()
 
@@ -309,7 +322,7 @@ class FeedForward:
     def score(self, X: Any, eval_metric: Any = "acc", num_batch: int | None = None, batch_end_callback: Any = None,
               reset: bool = True) -> float:  # fmt: skip
         """Return a metric of what the network makes of an iterator of data with labels."""
-        batches, metric = self._batches(X, None, False), metrics.create(eval_metric)
+        batches, metric = self._batches(X, None, True), metrics.create(eval_metric)
         if reset:
             batches.reset()
         executor = self._bound(batches, "null", True)

@@ -113,7 +113,7 @@ class Initializer:
     def _fill(self, kind: str, desc: str, arr: NDArray) -> None:
         getattr(self, f"_init_{kind}")(desc, arr)
 
-    def _init_weight(self, name: str, arr: NDArray) -> None:
+    def _init_weight(self, name: str, arr: NDArray, /) -> None:
         raise NotImplementedError(f"{type(self).__name__} does not define _init_weight(name, arr)")
 
     def _init_quantized_weight(self, name: str, arr: NDArray) -> None:
@@ -169,14 +169,9 @@ def _bilinear(shape: tuple[int, ...]) -> np.ndarray:
     return np.broadcast_to(np.outer(y, x).astype("float32"), shape)
 
 
-_register = registry.get_register_func(Initializer, "initializer")
+register = registry.get_register_func(Initializer, "initializer")
 alias = registry.get_alias_func(Initializer, "initializer")
 create = registry.get_create_func(Initializer, "initializer")
-
-
-def register(klass: type) -> type:
-    """Register an initializer under its class's name."""
-    return _register(klass)
 
 
 # ---- fixed values ----------------------------------------------------------------------------------------------------
@@ -221,8 +216,7 @@ class Constant(Initializer):
 class Bilinear(_WithoutParameters):
     """Fill kernels of a transposed convolution so that it interpolates linearly."""
 
-    def _init_weight(self, name: str, arr: NDArray) -> None:
-        arr[:] = _bilinear(arr.shape)
+    _init_weight = Initializer._init_bilinear
 
 
 # ---- random values ---------------------------------------------------------------------------------------------------

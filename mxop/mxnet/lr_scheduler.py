@@ -46,6 +46,13 @@ class LRScheduler:
         return self.warmup_begin_lr + (self.warmup_final_lr - self.warmup_begin_lr) * num_update / self.warmup_steps
 
     def __call__(self, num_update: int) -> float:
+        if num_update < self.warmup_steps:
+            return self.get_warmup_lr(num_update)
+        self._advance(num_update)
+        return self.base_lr
+
+    def _advance(self, num_update: int) -> None:
+        """Set `base_lr` to the rate of an update after the warm-up."""
         raise NotImplementedError(f"{type(self).__name__} does not define __call__(num_update)")
 
 
@@ -81,14 +88,11 @@ class FactorScheduler(LRScheduler):
         self.step, self.factor, self.stop_factor_lr = _positive(step), _factor(factor), stop_factor_lr
         self.count = 0
 
-    def __call__(self, num_update: int) -> float:
-        if num_update < self.warmup_steps:
-            return self.get_warmup_lr(num_update)
+    def _advance(self, num_update: int) -> None:
         while num_update > self.count + self.step:
             self.count += self.step
             self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
             _told(num_update, self.base_lr)
-        return self.base_lr
 
 
 class MultiFactorScheduler(LRScheduler):
@@ -112,15 +116,12 @@ class MultiFactorScheduler(LRScheduler):
         self.step, self.factor = step, _factor(factor)
         self.cur_step_ind = self.count = 0
 
-    def __call__(self, num_update: int) -> float:
-        if num_update < self.warmup_steps:
-            return self.get_warmup_lr(num_update)
+    def _advance(self, num_update: int) -> None:
         while self.cur_step_ind < len(self.step) and num_update > self.step[self.cur_step_ind]:
             self.count = self.step[self.cur_step_ind]
             self.cur_step_ind += 1
             self.base_lr *= self.factor
             _told(num_update, self.base_lr)
-        return self.base_lr
 
 
 class _Falling(LRScheduler):
@@ -138,13 +139,10 @@ class _Falling(LRScheduler):
         """Return the share of the way that is left, when `done` of the updates are done."""
         raise NotImplementedError
 
-    def __call__(self, num_update: int) -> float:
-        if num_update < self.warmup_steps:
-            return self.get_warmup_lr(num_update)
+    def _advance(self, num_update: int) -> None:
         if num_update <= self.max_update:
             done = (num_update - self.warmup_steps) / self.max_steps if self.max_steps else 1.0
             self.base_lr = self.final_lr + (self.base_lr_orig - self.final_lr) * self._left(done)
-        return self.base_lr
 
 
 class PolyScheduler(_Falling):

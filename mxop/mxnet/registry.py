@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from ..support import errors
 from ..support.errors import OpTypeError, OpValueError, UnregisteredError, closest, shown, translated
 from ..support.missing import hooks
 
 _REGISTRY: dict[type, dict[str, type]] = {}
+Klass = TypeVar("Klass", bound=type)  # a decorated class keeps its type
 
 
 def table_of(base_class: type) -> dict[str, type]:
@@ -23,7 +24,7 @@ def get_registry(base_class: type) -> dict[str, type]:
     return dict(_REGISTRY.get(base_class, {}))
 
 
-def get_register_func(base_class: type, nickname: str) -> Callable[..., type]:
+def get_register_func(base_class: type, nickname: str) -> Callable[[Klass], Klass]:
     """Return the function that registers subclasses of a class, by default under their names in small letters.
 
     Examples
@@ -40,7 +41,7 @@ def get_register_func(base_class: type, nickname: str) -> Callable[..., type]:
     """
     table = table_of(base_class)
 
-    def register(klass: type, name: str | None = None) -> type:
+    def register(klass: Klass, name: str | None = None) -> Klass:
         if not (isinstance(klass, type) and issubclass(klass, base_class)):
             raise OpTypeError(f"register: {shown(klass)} is not a subclass of {base_class.__name__}")
         key = (klass.__name__ if name is None else name).lower()
@@ -58,12 +59,12 @@ def get_register_func(base_class: type, nickname: str) -> Callable[..., type]:
     return register
 
 
-def get_alias_func(base_class: type, nickname: str) -> Callable[..., Callable[[type], type]]:
+def get_alias_func(base_class: type, nickname: str) -> Callable[..., Callable[[Klass], Klass]]:
     """Return the function whose decorators register a class under further names."""
-    register = get_register_func(base_class, nickname)
+    register: Callable[..., Any] = get_register_func(base_class, nickname)
 
-    def alias(*aliases: str) -> Callable[[type], type]:
-        def decorate(klass: type) -> type:
+    def alias(*aliases: str) -> Callable[[Klass], Klass]:
+        def decorate(klass: Klass) -> Klass:
             for name in aliases:
                 register(klass, name)
             return klass
@@ -91,7 +92,7 @@ def get_create_func(base_class: type, nickname: str) -> Callable[..., Any]:
             _no_more(what, args, kwargs, nickname)
             return what
         if not isinstance(what, str):
-            raise OpTypeError(f"create: {nickname}={shown(what)} is neither a name nor a {base_class.__name__}")
+            raise OpTypeError(f"create: {nickname}={shown(what)} is neither a name nor of class {base_class.__name__}")
         if what.lower() not in table:
             known = ", ".join(sorted(table))
             raise UnregisteredError(f"{nickname} {what!r} is not registered{closest(what.lower(), table)}; there are: {known}")

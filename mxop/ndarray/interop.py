@@ -129,7 +129,7 @@ def _by_numpy(ufunc: Any, method: str, inputs: tuple, out: tuple, kwargs: dict) 
 
     if out:
         kwargs["out"] = tuple(host(o) for o in out)
-    kwargs = {k: host(v) for k, v in kwargs.items()}
+    kwargs = {k: host(v).astype(bool) if k == "where" and isinstance(v, Dense) else host(v) for k, v in kwargs.items()}
     with translated(f"numpy.{ufunc.__name__}"):
         found = getattr(ufunc, method)(*map(host, inputs), **kwargs)
     if not isinstance(found, tuple):
@@ -267,6 +267,8 @@ def from_dlpack(dlpack: Any) -> NDArray:
     is_capsule = type(dlpack).__name__ == "PyCapsule"
     if not is_capsule and not hasattr(dlpack, "__dlpack__"):
         raise OpTypeError(f"nd.from_dlpack: {type(dlpack).__name__} has no __dlpack__ and is no DLPack capsule")
+    if is_capsule and '"dltensor' not in repr(dlpack):
+        raise OpValueError(f"nd.from_dlpack: {dlpack!r} is no DLPack capsule, or was used: each gives its memory to one array")
     kind, place = tuple(_tensor_of(dlpack).device) if is_capsule else map(int, dlpack.__dlpack_device__())
     if not is_capsule and "bfloat16" in str(getattr(dlpack, "dtype", "")):
         dlpack, is_capsule = _exported(dlpack), True

@@ -119,7 +119,7 @@ def _stored(a: Any) -> Any:
     return core.values(a)
 
 
-def load(fname: str | os.PathLike[str], *, max_bytes: int | None = None) -> list[NDArray] | dict[str, NDArray]:
+def load(fname: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
     """Read the arrays of a file: a list, or a dict when they were saved with names.
 
     Parameters
@@ -145,7 +145,7 @@ def load(fname: str | os.PathLike[str], *, max_bytes: int | None = None) -> list
         raise type(problem)(f"nd.load: {fname!r}: {problem}") from None
 
 
-def load_frombuffer(buf: Any, *, max_bytes: int | None = None) -> list[NDArray] | dict[str, NDArray]:
+def load_frombuffer(buf: Any, *, max_bytes: int | None = None) -> Any:
     """Read arrays from the bytes of a file; see :func:`load`."""
     from . import numpy_files, params_format
 

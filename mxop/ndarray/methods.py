@@ -26,8 +26,9 @@ from .register import F
 Dense = core.Dense
 NDArray = core.NDArray
 
-#: Methods of MXNet's arrays that are there as soon as their operators are.
-ABSENT = frozenset({"as_np_ndarray", *(n for n in fluent.NAMES if fluent.operator_of(n) is None)})
+#: Methods of PyTorch's and NumPy's arrays that have other names here; and MXNet's, there as soon as their operators are.
+_OTHERS = ["clone", "cpu", "cuda", "numpy", "permute", "ravel", "requires_grad", "requires_grad_", "to", "unsqueeze", "view"]
+ABSENT = frozenset({"as_np_ndarray", *_OTHERS, *(n for n in fluent.NAMES if fluent.operator_of(n) is None)})
 
 
 # ---- devices and copies ---------------------------------------------------------------------------------------------
@@ -354,14 +355,15 @@ HOOKS: dict[str, Any] = {
 
 
 class _Absent:
-    """What MXNet's arrays have and ours do not, and no operator's name."""
+    """What other arrays have and ours do not, and no operator's name."""
 
     def __init__(self, name: str):
         self.name = name
 
     @ends_at_caller
     def __get__(self, x: NDArray | None, owner: type | None = None) -> Any:
-        raise missing.error(f"'NDArray' object has no attribute {self.name!r}", self.name, "NDArray")
+        known = vars(NDArray).keys() - ABSENT
+        raise missing.error(f"'NDArray' object has no attribute {self.name!r}", self.name, "NDArray", lambda: known)
 
 
 def listing(self: NDArray) -> list[str]:

@@ -244,7 +244,8 @@ class _Reader:
 def _read_header(reader: _Reader) -> None:
     magic = reader.number("Q", "the magic number")
     if magic != _LIST_MAGIC:
-        reader.fail(0, "the magic number", f"0x{magic:x}", f"0x{_LIST_MAGIC:x}")
+        read = "mx.sym.load reads symbols" if reader.data[0] in b"{" else "mx.nd.load reads .params, .npy and .npz files"
+        reader.fail(0, "the magic number", f"0x{magic:x}", f"0x{_LIST_MAGIC:x}; {read}")
     reader.number("Q", "the reserved word")  # MXNet does not look at its value
 
 

@@ -35,13 +35,13 @@ def bind_open(
     if len(args) == 1 and isinstance(args[0], (list, tuple)):
         args = args[0]
     names = op.input_names(op.parse(params), len(args))
-    if len(args) > len(names):
-        raise OpTypeError(f"operator {op.name} takes {len(names)} inputs ({', '.join(names)}) with these parameters; "
-                          f"{len(args)} were given")  # fmt: skip
-    inputs: list[Any] = [*args, *[None] * (len(names) - len(args))]
-    for i, value in enumerate(args):
+    takes = f"operator {op.name} takes {len(names)} input{'s' if len(names) != 1 else ''} ({', '.join(names)})"
+    for name, value in zip(names, args):
         if value is not None and not isinstance(value, kind):
-            raise OpTypeError(f"operator {op.name}: argument {names[i]} must be {_a(kind)}, got {shown(value)}")
+            raise OpTypeError(f"operator {op.name}: argument {name} must be {_a(kind)}, got {shown(value)}")
+    if len(args) > len(names):
+        raise OpTypeError(f"{takes} with these parameters; {len(args)} were given")
+    inputs: list[Any] = [*args, *[None] * (len(names) - len(args))]
     for name, value in named.items():
         if name not in names:
             raise OpTypeError(f"operator {op.name} has no input {name!r} with these parameters; its inputs are "
@@ -52,5 +52,5 @@ def bind_open(
         inputs[at] = value
     missing = [name for name, value in zip(names, inputs, strict=True) if value is None]
     if missing and not optional:
-        raise OpTypeError(f"operator {op.name} takes {len(names)} inputs ({', '.join(names)}); missing: {', '.join(missing)}")
+        raise OpTypeError(f"{takes}; missing: {', '.join(missing)}")
     return inputs, params

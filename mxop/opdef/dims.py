@@ -41,8 +41,10 @@ class Of(NamedTuple):
 Dim = int | str | Of | None
 
 
-def completed(op: str, table: Mapping[str, Sequence[Dim]], shapes: Mapping[str, infer.Shape]) -> dict[str, infer.Shape]:
-    """Return the shapes of an operator's inputs and outputs, completed by a table of dimensions.
+def completed(
+    op: str, table: Mapping[str, Sequence[Dim]], shapes: Mapping[str, infer.Shape], params: Mapping[str, Any] | None = None
+) -> dict[str, infer.Shape]:
+    """Return the shapes of an operator's inputs and outputs, completed by a table of dimensions; `params` are for messages.
 
     Raises
     ------
@@ -67,10 +69,10 @@ def completed(op: str, table: Mapping[str, Sequence[Dim]], shapes: Mapping[str, 
         for name, shape in done.items():
             dims = table[name]
             if shape is not None and len(shape) != len(dims):
+                given = "".join(f", {key}={value}" for key, value in (params or {}).items() if value and type(value) is tuple)
                 raise OpValueError(f"operator {op}: {name} has shape {infer.show(shape)}; expected {len(dims)} dimensions, "
-                                   f"{_shown(dims)}")  # fmt: skip
-            names = name, "expected"
-            done[name] = infer.same_shape(op, names, [shape, tuple(map(size, dims))])[0]
+                                   f"{_shown(dims)}{given.replace(',', ' for', 1)}")  # fmt: skip
+            done[name] = infer.same_shape(op, (name, "expected"), [shape, tuple(map(size, dims))])[0]
             for dim, n in zip(dims, done[name] or (), strict=True):
                 of, known = (dim.name, dim.back(n)) if isinstance(dim, Of) and n is not None else (dim, n)
                 if not isinstance(of, str) or known is None:
@@ -91,8 +93,7 @@ def rule_of(op: Any, table: Callable) -> Callable:
 
     def rule(ins: list, outs: list, **params: Any) -> tuple[list, list]:
         names = [*op.input_names(params, len(ins)), *op.output_names(params, len(ins))]
-        done = completed(op.name, table(**params), dict(zip(names, [*ins, *outs], strict=True)))
-        found = list(done.values())
+        found = list(completed(op.name, table(**params), dict(zip(names, [*ins, *outs], strict=True)), params).values())
         return found[: len(ins)], found[len(ins) :]
 
     return rule

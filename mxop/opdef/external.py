@@ -201,7 +201,6 @@ class External(Operator):
 
     def rule_reads(self, attrs: Attrs, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Return None: all arrays are kept, since ``run_backward`` may read any of them."""
-        return None
 
     def differentiable_again(self, attrs: Attrs) -> bool:
         """Return whether autograd can record ``run_backward``, because it calls operators."""

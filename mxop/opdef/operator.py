@@ -55,7 +55,7 @@ _KEYWORDS = 0x08  # code flag of functions that take any keyword
 def _checked(function: Any, name: str | None, optional_inputs: bool) -> Any:
     """Return an author's function; raise if it cannot define an operator."""
     code = getattr(function, "__code__", None)
-    who = f"operator {name or getattr(function, '__name__', '')}{place(function) or callers_line()}"
+    who = f"operator {name or getattr(function, '__name__', shown(function))}{place(function) or callers_line()}"
     if code is None or hasattr(function, "__self__"):
         raise OpTypeError(f"{who}: an operator is made of a function that is written in Python, got {shown(function)}: write "
                           "one with def, whose positional arguments are the inputs; the decorator of the kind stands next to "
@@ -77,6 +77,8 @@ def _check_signature(function: Any, who: str) -> None:
                           "f(data, *, slope: float = 1.0). A decorator of your own stands above that of the kind")  # fmt: skip
     if IS_TRAIN in code.co_varnames[: code.co_argcount]:
         raise OpTypeError(f"{who}: {IS_TRAIN} is the mode, and stands after a star: def f(data, *, {IS_TRAIN})")
+    for taken in {"name", "out"}.intersection(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]):
+        raise OpTypeError(f"{who}: no input or parameter can be named {taken!r}, which every call takes: x, name='y', out=z")
 
 
 def _with_star(function: Any) -> str:
@@ -450,10 +452,10 @@ class Operator(Generic[P]):
         if list(ins) != list(shapes):
             infer.check_inputs(self.name, self.input_names(attrs, len(shapes)), ins, shapes)
         out_types = self._output_types(attrs, types, n)
-        for shape in out_shapes:
+        for k, shape in enumerate(out_shapes):
             if not infer.known(shape) and self.sized_by is None:
                 listed = ", ".join(map(infer.show, shapes))
-                raise MXNetError(f"operator {self.name}: the output's shape does not follow from inputs {listed}"
+                raise MXNetError(f"operator {self.name}: the shape of output {k} does not follow from inputs {listed}"
                                  + self._how_to_say_shapes)  # fmt: skip
         return out_shapes, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in out_types]
 

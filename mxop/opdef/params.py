@@ -543,8 +543,6 @@ class Spec:
         if missing:
             raise OpTypeError(f"operator {op_name}{place(function)}: parameter {missing[0]!r} needs a type annotation, as in "
                               f"{missing[0]}: float; what stands before the star is an input")  # fmt: skip
-        if "name" in names:
-            raise OpTypeError(f"operator {op_name}{place(function)}: no parameter can be named 'name', as symbols are")
         own = tuple(param_from(n, annotations[n], defaults.get(n, REQUIRED), function) for n in names)
         params = own + tuple(p for p in extra if p.name not in names)
         if order:

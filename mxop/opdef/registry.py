@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..support import mxnet_names
-from ..support.errors import NotYetError, OpLookupError, OpTypeError, OpValueError, shown
+from ..support.errors import OTHER_WORDS, NotYetError, OpLookupError, OpTypeError, OpValueError, shown
 from ..support.missing import NOT_YET, error, suggestion
 from . import plugins
 from .places import place
@@ -228,8 +230,11 @@ def not_in_namespace(name: str, module: str, known: Callable[[], Iterable[str]])
     found = {s: _names[p + name] for s, p in places.items() if p + name in _names and s != space}
     # a function of MXNet in another namespace may mean something else: gamma, and random.gamma
     there = (".".join(filter(None, (short, s, name))) for s, op in found.items() if _is_meant(op, module, name))
-    method = f"the method x.{name}()" if name in NAMES else None
-    return error(f"module {module!r} has no operator {name!r}", name, module, known, next(there, method))
+    other = f"the method x.{name}()" if name in NAMES else None
+    of_numpy = vars(np).get(name) if module == "mxop.ndarray" and name not in OTHER_WORDS else None
+    if callable(of_numpy) and not isinstance(of_numpy, type):
+        other = other or f"NumPy's np.{name}, which takes NDArrays, too"
+    return error(f"module {module!r} has no operator {name!r}", name, module, known, next(there, other))
 
 
 def _is_meant(op: Operator, module: str, name: str) -> bool:

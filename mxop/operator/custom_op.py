@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from .._core.array import handed_to_host
 from .._core.profile import InPython
@@ -26,6 +26,7 @@ from ..support.shape_mode import numpy_shape
 from . import answers
 
 _PROPS: dict[str, type[CustomOpProp]] = {}
+Prop = TypeVar("Prop", bound=type)
 
 
 class CustomOp:
@@ -93,22 +94,22 @@ class CustomOpProp:
     def __init__(self, need_top_grad: bool = True):
         self.need_top_grad_ = need_top_grad
 
-    def infer_shape(self, in_shape: list) -> tuple:
+    def infer_shape(self, in_shape: list, /) -> tuple:
         """Return shapes of inputs, outputs and states; by default all are as the first input."""
         return in_shape, (in_shape[0],) * len(self.list_outputs()), ()
 
-    def infer_type(self, in_type: list) -> tuple:
+    def infer_type(self, in_type: list, /) -> tuple:
         """Return types of inputs, outputs and states; by default all are as the first input."""
         first = in_type[0]
         return in_type, [first] * len(self.list_outputs()), [first] * len(self.list_auxiliary_states())
 
-    def infer_storage_type(self, in_stype: list) -> tuple:
+    def infer_storage_type(self, in_stype: list, /) -> tuple:
         """Return storage types of inputs, outputs and states: a class that defines this may be given sparse arrays."""
         dense = "default"
         return in_stype, [dense] * len(self.list_outputs()), [dense] * len(self.list_auxiliary_states())
 
     def infer_storage_type_backward(
-        self, ograd_stype: list, in_stype: list, out_stype: list, igrad_stype: list, aux_stype: list
+        self, ograd_stype: list, in_stype: list, out_stype: list, igrad_stype: list, aux_stype: list, /
     ) -> tuple:
         """Return storage types for ``backward``, in the order of the arguments; gradients that come are dense."""
         return ograd_stype, in_stype, out_stype, ["default"] * len(igrad_stype), aux_stype
@@ -125,17 +126,17 @@ class CustomOpProp:
         """Return the names of the auxiliary states."""
         return []
 
-    def declare_backward_dependency(self, out_grad: list[int], in_data: list[int], out_data: list[int]) -> list[int]:
+    def declare_backward_dependency(self, out_grad: list[int], in_data: list[int], out_data: list[int], /) -> list[int]:
         """Return which of the given numbers of arrays ``backward`` reads."""
         found = list(out_grad) if self.need_top_grad_ else []
         return [*found, *in_data, *out_data]
 
-    def create_operator(self, ctx: Any, in_shapes: list, in_dtypes: list) -> CustomOp:
+    def create_operator(self, ctx: Any, in_shapes: list, in_dtypes: list, /) -> CustomOp:
         """Return the operator for one call (or bound node)."""
         return CustomOp()
 
 
-def register(reg_name: str) -> Callable[[type], type]:
+def register(reg_name: str) -> Callable[[Prop], Prop]:
     """Register a subclass of :class:`CustomOpProp` under the name that ``op_type`` gives.
 
     Examples
@@ -147,7 +148,7 @@ def register(reg_name: str) -> Callable[[type], type]:
     True
     """
 
-    def add(prop: type) -> type:
+    def add(prop: Prop) -> Prop:
         if not (isinstance(prop, type) and issubclass(prop, CustomOpProp)):
             raise OpTypeError(f"register({reg_name!r}): {prop!r} is not a subclass of CustomOpProp")
         if not isinstance(reg_name, str):

@@ -98,12 +98,10 @@ def _displaced_distances(F, one, other, limit, step, stride):
         ends = {"begin": (None, None, down, right), "end": (None, None, down + height, right + width)}
         return F.slice(data, step=(None, None, stride, stride), **ends)
 
-    one, found = part(one, limit, limit), []
+    one = part(one, limit, limit)
     moves = [limit + k * step for k in range(-(limit // step), limit // step + 1)]
-    for down in moves:
-        for right in moves:
-            found.append(F.sum(F._distance(one, part(other, down, right)), axis=1, keepdims=True))
-    return F.concat(*found, dim=1)
+    parts = [part(other, down, right) for down in moves for right in moves]
+    return F.concat(*[F.sum(F._distance(one, each), axis=1, keepdims=True) for each in parts], dim=1)
 
 
 # ---- patches -----------------------------------------------------------------------------------------------------------------

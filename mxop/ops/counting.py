@@ -79,8 +79,7 @@ def _classified(name, summary, examples):
         >>> mx.nd.contrib.{name}(mx.nd.array([1, float("inf"), float("nan")])).asnumpy().tolist()
         {examples}
         """
-        op = elementwise(function, name="_contrib_" + name, rule=lambda g, data, out: None)
-        return op
+        return elementwise(function, name="_contrib_" + name, rule=lambda g, data, out: None)
 
     return decorate
 

@@ -12,19 +12,25 @@ from .settings import check_choice
 _SCOPES = {"global": "g", "process": "p", "thread": "t", "task": "p", "marker": "p"}  # as viewers know them
 
 
-def _named(what: str, name: Any) -> str:
-    if not isinstance(name, str):
-        raise OpTypeError(f"profiler.{what}: the name must be a string, got {name!r}")
-    return name
-
-
 def _of(what: str, domain: Any) -> Domain:
     if not isinstance(domain, Domain):
         raise OpTypeError(f"profiler.{what}: the domain must be a profiler.Domain, got {domain!r}")
     return domain
 
 
-class Domain:
+class _Named:
+    """What has a name."""
+
+    def __init__(self, name: str):
+        if not isinstance(name, str):
+            raise OpTypeError(f"profiler.{type(self).__name__}: the name must be a string, got {name!r}")
+        self.name = name
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Domain(_Named):
     """A group of tasks, frames, counters and markers: their category in the trace, and a table of their own.
 
     Parameters
@@ -37,12 +43,6 @@ class Domain:
     >>> task.start()
     >>> task.stop()
     """
-
-    def __init__(self, name: str):
-        self.name = _named("Domain", name)
-
-    def __str__(self) -> str:
-        return self.name
 
     def new_task(self, name: str) -> Task:
         """Return a task of this domain."""
@@ -61,13 +61,13 @@ class Domain:
         return Marker(self, name)
 
 
-class _Span:
+class _Span(_Named):
     """What is started and stopped; recorded when it stops while the profiler runs."""
 
     _category: str
 
     def __init__(self, name: str):
-        self.name = _named(type(self).__name__, name)
+        super().__init__(name)
         self._begun: int | None = None
 
     def start(self) -> None:
@@ -79,9 +79,6 @@ class _Span:
         begun, self._begun = self._begun, None
         if begun is not None:
             profile.user_event("b", self._category, self.name, None, begun, profile.now())
-
-    def __str__(self) -> str:
-        return self.name
 
 
 class Task(_Span):
@@ -123,7 +120,7 @@ class Event(_Span):
     _category = "event"
 
 
-class Counter:
+class Counter(_Named):
     """A number that changes; the trace draws it over time.
 
     Parameters
@@ -139,7 +136,7 @@ class Counter:
     """
 
     def __init__(self, domain: Domain, name: str, value: int | None = None):
-        self.name = _named("Counter", name)
+        super().__init__(name)
         self._domain = _of("Counter", domain)
         self._value, self._lock = 0, threading.Lock()
         if value is not None:
@@ -181,11 +178,8 @@ class Counter:
         self.decrement(delta)
         return self
 
-    def __str__(self) -> str:
-        return self.name
 
-
-class Marker:
+class Marker(_Named):
     """A moment.
 
     Parameters
@@ -195,7 +189,7 @@ class Marker:
     """
 
     def __init__(self, domain: Domain, name: str):
-        self.name = _named("Marker", name)
+        super().__init__(name)
         self.domain = _of("Marker", domain)
 
     def mark(self, scope: str = "process") -> None:

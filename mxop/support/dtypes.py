@@ -80,8 +80,7 @@ def _remember() -> None:
     _known[int] = INT64
     _known[bool] = BOOL
     _known["bfloat16"] = BFLOAT16
-    for code in NAMES:
-        _known[code] = code
+    _known.update((code, code) for code in NAMES)
 
 
 _remember()

@@ -207,28 +207,30 @@ class PackageWarning(RuntimeWarning):
     """A package of operators cannot be imported, or an operator of it has a name that is taken."""
 
 
-#: Words of NumPy, PyTorch and of MXNet's other operators, and what they may be called where they are not known.
-_OTHER_WORDS = {
-    "axis": ("dim", "axes"), "axes": ("axis", "dim"), "dim": ("axis", "axes"),
-    "mm": ("dot",), "bmm": ("batch_dot",), "cat": ("concat",), "concatenate": ("concat",), "view": ("reshape",),
-    "permute": ("transpose",), "unsqueeze": ("expand_dims",), "numpy": ("asnumpy",), "amax": ("max",), "amin": ("min",),
-    "absolute": ("abs",), "fabs": ("abs",), "tensor": ("array",), "asarray": ("array",), "masked_fill": ("where",),
-    "conv2d": ("Convolution",), "linear": ("FullyConnected",), "dense": ("FullyConnected",), "max_pool2d": ("Pooling",),
-    "gelu": ("LeakyReLU",), "inv": ("inverse",), "lr": ("learning_rate",), "size": ("shape",), "no_grad": ("pause",),
-    "vstack": ("concat",), "hstack": ("concat",), "rand": ("uniform",), "permutation": ("shuffle",), "choice": ("multinomial",),
-    "outer": ("broadcast_mul",),
-}  # fmt: skip
+#: Words of NumPy, PyTorch and Gluon, without capitals and underscores, and what they may be called where they are not known.
+OTHER_WORDS = {word: targets for words, *targets in (
+    ("axis", "dim", "axes"), ("axes", "axis", "dim"), ("dim", "axis", "axes"), ("size", "shape"), ("lr", "learning_rate"),
+    ("mm", "dot"), ("bmm", "batch_dot"), ("inv", "inverse"), ("outer", "broadcast_mul"), ("absolute fabs", "abs"),
+    ("cat concatenate vstack hstack", "concat"), ("view ravel", "reshape"), ("permute", "transpose"), ("amax", "max"),
+    ("amin", "min"), ("unsqueeze", "expand_dims"), ("numpy", "asnumpy"), ("tensor asarray", "array"), ("clone", "copy"),
+    ("maskedfill", "where"), ("to", "as_in_context", "astype"), ("cpu cuda", "as_in_context"), ("requiresgrad", "attach_grad"),
+    ("nograd", "pause"), ("rand", "uniform"), ("permutation", "shuffle"), ("choice", "multinomial"), ("nllloss", "pick"),
+    ("conv1d conv2d conv3d", "Convolution"), ("convtranspose2d", "Deconvolution"), ("maxpool2d avgpool2d", "Pooling"),
+    ("linear dense", "FullyConnected"), ("elu selu prelu gelu", "LeakyReLU"), ("softplus", "Activation"), ("lstm gru", "RNN"),
+    ("interpolate", "UpSampling"), ("mseloss", "LinearRegressionOutput"), ("crossentropy", "softmax_cross_entropy"),
+) for word in words.split()}  # fmt: skip
 
 
 def nearest(name: str, known) -> list[str]:
-    """Return what an unknown name may stand for: other words for it, the shortest name that begins so, or the most similar."""
+    """Return what an unknown name may stand for: other words for it, the shortest name that has it, or the most similar."""
     import difflib
 
     name = name if isinstance(name, str) else shown(name)
-    names = [k for k in map(str, known) if k != name]
-    words = [word for word in _OTHER_WORDS.get(name.casefold(), ()) if word in names]
-    begun = [k for k in names if len(name) > 2 and k.casefold().startswith(name.casefold())]
-    return words or sorted(begun, key=len)[:1] or difflib.get_close_matches(name[:100], names, n=1, cutoff=0.6)
+    names, bare = [k for k in map(str, known) if k != name], name.casefold().replace("_", "")
+    words = [word for word in OTHER_WORDS.get(bare, ()) if word in names]
+    parts = [k for k in names if k.casefold().replace("_", "") == bare or k.endswith(f"_{name}")]
+    parts += [k for k in names if len(name) > 2 and k.casefold().startswith(name.casefold())]
+    return words or sorted(parts, key=len)[:1] or difflib.get_close_matches(name[:100], names, n=1, cutoff=0.6)
 
 
 def shown(value: object, width: int = 200) -> str:

@@ -208,7 +208,7 @@ def _arrays(what: str, given: Any, names: list[str], required: bool) -> list[Any
         if required:
             for name in names:
                 if name not in given:
-                    raise OpValueError(f"key `{name}` is missing in `{what}`{closest(name, given)}")
+                    raise OpValueError(f"{name!r} has no array: key `{name}` is missing in `{what}`{closest(name, given)}")
         found = [given.get(name) for name in names]
     elif isinstance(given, (list, tuple)):
         if len(given) != len(names):

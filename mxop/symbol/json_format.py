@@ -185,7 +185,8 @@ def _parse_json(text: str | bytes):
     except RecursionError:
         raise MXNetError("invalid symbol.json: it is nested too deeply") from None
     except ValueError as error:  # bad JSON, bad UTF-8, or an integer of thousands of digits
-        raise MXNetError(f"invalid symbol.json: {error}") from None
+        hint = "; mx.nd.load reads .params files" if text[:2] in (b"\x12\x01", "\x12\x01") else ""
+        raise MXNetError(f"invalid symbol.json: {error}{hint}") from None
 
 
 def _fail(where: str, found, expected: str):

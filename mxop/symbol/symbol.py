@@ -144,7 +144,9 @@ class Symbol(Arithmetic):
             found = [i for i, name in enumerate(names) if name == index]
             if len(found) != 1:
                 text = "there are several outputs with" if found else "cannot find output that matches"
-                raise OpValueError(f'{text} name "{index}"{"" if found else closest(index, names)}')
+                inner = ", which is one of get_internals()" if index in self.get_internals().list_outputs() else ""
+                hint = inner or closest(index, [n for n in names if n == f"{index}_output"] or names)
+                raise OpValueError(f'{text} name "{index}"{"" if found else hint}')
             return Symbol([self._entries[found[0]]])
         if isinstance(index, builtins.slice):
             with translated(f"{self!r}[{index}]"):
@@ -454,8 +456,9 @@ class Symbol(Arithmetic):
         return Symbol(after(self, *before)._entries)
 
     def eval(self, ctx: Any = None, **kwargs: Any) -> list[NDArray]:
-        """Compute the outputs from arrays given by argument name."""
-        return binding.bind(self, ctx, kwargs, None, "null", None).forward()
+        """Compute the outputs from arrays given by argument name, those of states included."""
+        states = {name: kwargs.pop(name) for name in self.list_auxiliary_states() if name in kwargs}
+        return binding.bind(self, ctx, kwargs, None, "null", states).forward()
 
     def gradient(self, wrt: Sequence[str]) -> Symbol:
         """Return the gradient of the sum of all outputs with respect to arguments, as a symbol.

@@ -38,6 +38,8 @@ def _named(data: Any, name: str, empty: bool) -> list[tuple[str, NDArray]]:
             found.append((key, array if kept else nd.array(array)))
         except MXNetError as problem:
             raise OpTypeError(f"NDArrayIter: {key!r} is not an array: {problem}") from problem
+        if not found[-1][1].shape:
+            raise OpTypeError(f"NDArrayIter: {key!r} is {shown(array)}, a number; expected an array of examples")
     return found
 
 

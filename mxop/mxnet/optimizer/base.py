@@ -83,7 +83,7 @@ class Optimizer:
         self.set_wd_mult({})
 
     @staticmethod
-    def register(klass: type) -> type:
+    def register(klass: registry.Klass) -> registry.Klass:
         """Register an optimizer under its class's name."""
         return registry.get_register_func(Optimizer, "optimizer")(klass)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...context import Context
 from ...ndarray import NDArray
-from ...support.errors import OpValueError
+from ...support.errors import OpTypeError, OpValueError, shown
 from . import states as _states
 from .base import Optimizer
 
@@ -28,6 +28,8 @@ class Updater:
     """
 
     def __init__(self, optimizer: Optimizer):
+        if isinstance(optimizer, str):
+            raise OpTypeError(f"Updater: expected an optimizer, got its name: write mx.optimizer.create({optimizer!r})")
         self.optimizer = optimizer
         self.states: dict[Any, Any] = {}
         self.states_synced: dict[Any, bool] = {}  # whether a state is where its weight is
@@ -44,6 +46,9 @@ class Updater:
             raise OpValueError(f"Updater: {len(indices)} indices, {len(grads)} gradients and {len(weights)} weights")
         if any(g is None for g in grads):
             raise OpValueError("Updater: a gradient is None; call attach_grad() on the weight before autograd.record()")
+        for array in (*grads, *weights):
+            if not hasattr(array, "stype"):
+                raise OpTypeError(f"Updater: gradients and weights are NDArrays, got {shown(array)}: use mx.nd.array()")
         if not indices:
             return
         self.optimizer._set_current_context(weights[0].context.device_id)

@@ -156,13 +156,8 @@ def _checked(who: str, vocabulary: Any) -> Vocabulary:
 
 
 # ---- by name ----------------------------------------------------------------------------------------------------------
-_register = registry.get_register_func(_TokenEmbedding, "token embedding")
+register = registry.get_register_func(_TokenEmbedding, "token embedding")
 _create = registry.get_create_func(_TokenEmbedding, "token embedding")
-
-
-def register(embedding_cls: type) -> type:
-    """Register a class of embeddings under its name in small letters."""
-    return _register(embedding_cls)
 
 
 def create(embedding_name: str, **kwargs: Any) -> _TokenEmbedding:
