@@ -48,7 +48,7 @@ V2 = ("-mcx16", "-msahf", "-mpopcnt", "-msse4.2")
 V3 = (*V2, "-mavx2", "-mbmi", "-mbmi2", "-mf16c", "-mfma", "-mlzcnt", "-mmovbe", "-mxsave")
 V4 = (*V3, "-mavx512f", "-mavx512bw", "-mavx512cd", "-mavx512dq", "-mavx512vl")
 #: Instruction sets by machine: name of the module, compiler flags.
-LEVELS = dict.fromkeys(("x86_64", "amd64"), {"v4": V4, "v3": V3, "v2": V2})
+LEVELS = {machine: {"v4": V4, "v3": V3, "v2": V2} for machine in ("x86_64", "amd64")}
 #: What a compiler says of a processor that has a set: its macros.
 MACROS = {"v4": {"AVX512F", "AVX512BW", "AVX512DQ", "AVX512VL", "AVX512CD"}, "v3": {"AVX2", "FMA", "BMI2"}}
 PLAIN = ("-O2", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fwrapv")
