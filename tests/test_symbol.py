@@ -624,3 +624,13 @@ def test_numbered_inputs_are_counted_in_files():
     made = mx.sym.khatri_rao(mx.sym.Variable("x"), mx.sym.Variable("y"), name="n")
     assert made.attr_dict() == {"n": {"num_args": "2"}}
     assert mx.sym.amp_multicast(num_outputs=2, name="n").list_arguments() == ["n_data_0", "n_data_1"]
+
+
+def test_parameters_are_written_as_given():
+    """As MXNet writes them, whose exporters read ``int(attrs["axis"])``."""
+    x = sym.Variable("x")
+    total = sym.sum(x, axis=1, keepdims=1)
+    assert (total.attr("axis"), total.attr("keepdims"), sym.sum(x, axis=(1,)).attr("axis")) == ("1", "1", "(1,)")
+    again = sym.load_json(total.tojson())
+    assert again.attr("axis") == "1" and again.infer_shape(x=(2, 3))[1] == [(2, 1)]
+    assert sym.tile(x, reps=2).attr("reps") == "2" and sym.cast(x, dtype="float16").attr("dtype") == "float16"

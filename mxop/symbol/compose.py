@@ -10,7 +10,7 @@ from ..graph.ir import HIDDEN_KEYS, Entry, Graph, Node, caller, variable
 from ..graph.ordering import current, later
 from ..graph.rewrite import Moved, rebuilt
 from ..opdef import Attrs, Operator
-from ..opdef.params import NUMBERS, to_string
+from ..opdef.params import DType, to_string
 from ..support import attribute
 from ..support import name as naming
 from ..support.errors import OpTypeError, OpValueError, closest
@@ -100,7 +100,7 @@ def as_strings(op: Operator, attrs: Attrs, given: Mapping[str, Any]) -> dict[str
             result[key] = str.__str__(value)  # not an enumeration's own text
         elif key not in op.spec.by_name:  # an operator from outside takes any parameters, one without any ignores them
             result[key] = attrs.get(key, str(value))
-        elif type(value) in (int, float) and op.spec.by_name[key].kind in NUMBERS:
+        elif type(value) in (int, float) and op.spec.by_name[key].kind is not DType:
             result[key] = str(value)
         else:
             result[key] = to_string(op.spec.by_name[key], attrs[key])
