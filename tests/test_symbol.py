@@ -634,3 +634,12 @@ def test_parameters_are_written_as_given():
     again = sym.load_json(total.tojson())
     assert again.attr("axis") == "1" and again.infer_shape(x=(2, 3))[1] == [(2, 1)]
     assert sym.tile(x, reps=2).attr("reps") == "2" and sym.cast(x, dtype="float16").attr("dtype") == "float16"
+
+
+def test_attributes_of_a_call_are_written_as_text():
+    """As MXNet writes them; attributes of variables and of scopes are strings in both."""
+    net = sym.FullyConnected(sym.Variable("x"), num_hidden=2, attr={"lr_mult": 2, "__k__": [1, 2]}, __n__=None, wd_mult=0.5)
+    assert [net.attr(k) for k in ("lr_mult", "__lr_mult__", "__k__", "__n__", "wd_mult")] == ["2", "2", "[1, 2]", "None", "0.5"]
+    assert sym.load_json(net.tojson()).attr_dict() == net.attr_dict()
+    with pytest.raises(mx.errors.OpTypeError, match="is not a dict of strings"):
+        sym.exp(sym.Variable("x"), attr={3: "a"})

@@ -64,14 +64,11 @@ def make_node(
     attr : dict of str to str, optional
         Attributes.
     """
-    # MXNet takes ``lr_mult=2`` in a call, though attributes are strings elsewhere
-    numbers = {k: str(+v) for k, v in given.items() if hidden(k) and isinstance(v, (int, float))}
     around = attribute.current().get(attr)
-    given = {**around, **given, **numbers}
-    attributes = {k: given.pop(k) for k in [k for k in given if hidden(k) or (k in around and is_attribute(op, k))]}
-    for key, value in attributes.items():
-        if not isinstance(value, str):
-            raise OpValueError(f"operator {op.name}: attribute {key}={value!r} is not a string")
+    given = {**around, **given}
+    keys = [k for k in given if hidden(k) or (k in around and is_attribute(op, k))]
+    # MXNet takes ``lr_mult=2`` in a call, though attributes are strings elsewhere
+    attributes = {k: str(+v if isinstance(v, bool) else v) for k, v in ((k, given.pop(k)) for k in keys)}
     if name is not None and not isinstance(name, str):
         raise OpTypeError(f"operator {op.name}: name={name!r} is not a string")
     attrs = parse_with_count(op, given, len(inputs) if op.variadic else 0)
