@@ -424,3 +424,10 @@ def test_clipping_to_zero(name):
     weight = mx.nd.array([[1, 2], [3, 4]])
     step(0, mx.nd.ones((2, 2)), weight)
     assert np.array_equal(weight.asnumpy(), [[1, 2], [3, 4]]) == (name not in ("SGD", "Adam", "RMSProp", "Ftrl"))
+
+
+@pytest.mark.parametrize("take", [mx.optimizer.get_updater, lambda name: mx.kv.create().set_optimizer(name)])
+def test_a_name_is_no_optimizer(take):
+    """The error came with the first update: that a str has no attribute ``_set_current_context``."""
+    with pytest.raises(OpTypeError, match=r"'sgd' is a name; expected an optimizer, mx.optimizer.create\('sgd'\)"):
+        take("sgd")

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...context import Context
 from ...ndarray import NDArray
-from ...support.errors import OpValueError
+from ...support.errors import OpTypeError, OpValueError
 from . import states as _states
 from .base import Optimizer
 
@@ -28,6 +28,8 @@ class Updater:
     """
 
     def __init__(self, optimizer: Optimizer):
+        if isinstance(optimizer, str):
+            raise OpTypeError(f"Updater: {optimizer!r} is a name; expected an optimizer, mx.optimizer.create({optimizer!r})")
         self.optimizer = optimizer
         self.states: dict[Any, Any] = {}
         self.states_synced: dict[Any, bool] = {}  # whether a state is where its weight is
