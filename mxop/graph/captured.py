@@ -217,7 +217,7 @@ def _gathered(subs: Sequence[Subgraph]) -> tuple[list[Entry], list[list[int]]]:
         for v in sub.inner:
             e = sub.source(v)
             if v in sub.variables:
-                key = sub.variables.index(v)  # initial values of loop variables are inputs of their own, even if they are equal
+                key: Any = sub.variables.index(v)  # initial values of loop variables are inputs of their own, even equal ones
             else:
                 key = e[0].name if sub.api.named and e[0].op is None and e[0] not in _given else e
             places[-1].append(read.setdefault(key, (len(read), e))[0])
