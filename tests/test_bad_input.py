@@ -534,6 +534,28 @@ def test_what_a_fuzz_found(call):
         call()
 
 
+@pytest.mark.parametrize(("call", "count", "held"), [
+    (lambda x, one: nd.split(x, num_outputs=3, axis=1, out=one), 3, 1),
+    (lambda x, one: nd.split(x, num_outputs=3, axis=1, out=[one, one]), 3, 2),
+    (lambda x, one: nd.topk(x, ret_typ="both", out=one), 2, 1),
+    (lambda x, one: nd.moments(x, axes=1, keepdims=True, out=one), 2, 1),
+    (lambda x, one: nd.multi_sgd_update(x, x, x, x, lrs=(1, 1), wds=(0, 0), num_weights=2, out=x), 2, 1),
+    (lambda x, one: nd.sgd_mom_update(x, x, nd.zeros((2, 3)), lr=1, out=[]), 1, 0),
+    (lambda x, one: nd.sum(x, axis=1, keepdims=True, out=[]), 1, 0),
+    (lambda x, one: nd.sin(x, out=[]), 1, 0),
+])  # fmt: skip
+@pytest.mark.parametrize("recording", [False, True])
+def test_every_result_has_its_out(call, count, held, recording):
+    """Results without a place were dropped: of several weights, only the first was updated."""
+    x, one = nd.array([[1, 2, 3], [4, 5, 6]]), nd.zeros((2, 1))
+    if recording:
+        x.attach_grad()
+    match = f"has {count} output.*out holds {held}|recorded"
+    with mx.autograd.record() if recording else mx.autograd.pause(), pytest.raises(mx.MXNetError, match=match):
+        call(x, one)
+    assert x.asnumpy().tolist() == [[1, 2, 3], [4, 5, 6]] and one.asnumpy().tolist() == [[0], [0]]
+
+
 def test_the_mode_of_a_run_may_be_any_truth():
     executor = mx.sym.Dropout(mx.sym.var("x")).bind(mx.cpu(), {"x": nd.ones(3)})
     assert executor.forward(is_train=[])[0].asnumpy().tolist() == [1, 1, 1]

@@ -264,8 +264,8 @@ def test_while_loop_is_the_unrolled_program(most, limit, steps, order):
 def test_while_loop_fills_up_with_zeros():
     out, (i, s) = sym.contrib.while_loop(lambda i, s: i < V("n"), lambda i, s: (s, [i + 1, s * 2]), [V("i"), V("s")], 4)
     group = sym.Group([out, i, s])
-    assert group.list_arguments() == ["i", "s", "n"]
-    assert group.infer_shape(i=(1,), s=(2, 3), n=(1,)) == ([(1,), (2, 3), (1,)], [(4, 2, 3), (1,), (2, 3)], [])
+    assert group.list_arguments() == ["i", "n", "s"]  # as MXNet's, in the order in which cond, then func read them
+    assert group.infer_shape(i=(1,), s=(2, 3), n=(1,)) == ([(1,), (1,), (2, 3)], [(4, 2, 3), (1,), (2, 3)], [])
     executor = group.bind(mx.cpu(), {"i": nd.zeros(1), "s": nd.ones((1,)), "n": nd.zeros(1)})
     for n, column in ((4, [1, 2, 4, 8]), (2, [1, 2, 0, 0]), (0, [0, 0, 0, 0]), (9, [1, 2, 4, 8])):
         found = executor.forward(n=nd.array([n]))

@@ -99,6 +99,8 @@ def test_ranges():
     np.testing.assert_array_equal(nd.linspace(0, 1, 4, endpoint=False).asnumpy(), [0, 0.25, 0.5, 0.75])
     np.testing.assert_array_equal(nd.eye(2, 3, 1, dtype="int32").asnumpy(), np.eye(2, 3, 1, dtype="int32"))
     np.testing.assert_array_equal(nd.eye(2).asnumpy(), np.eye(2))
+    for made in (nd.eye(2, M=-1), mx.sym.eye(2, M=-1).eval()[0]):  # as MXNet
+        np.testing.assert_array_equal(made.asnumpy(), np.eye(2))
 
 
 @pytest.mark.parametrize(

@@ -413,3 +413,21 @@ def test_a_scheduler_alone_sets_the_rate():
 def test_parameters_that_there_are_not(name, given, words):
     with pytest.raises(TypeError, match=words):
         mx.optimizer.create(name, **given)
+
+
+@pytest.mark.parametrize(
+    "name", ["AdaGrad", "GroupAdaGrad", "AdaDelta", "Adamax", "Nadam", "DCASGD", "SGD", "Adam", "RMSProp", "Ftrl"]
+)
+def test_clipping_to_zero(name):
+    """As in MXNet: to some optimizers 0 is a limit, to others it says that there is none."""
+    step = mx.optimizer.get_updater(mx.optimizer.create(name, learning_rate=0.1, clip_gradient=0.0))
+    weight = mx.nd.array([[1, 2], [3, 4]])
+    step(0, mx.nd.ones((2, 2)), weight)
+    assert np.array_equal(weight.asnumpy(), [[1, 2], [3, 4]]) == (name not in ("SGD", "Adam", "RMSProp", "Ftrl"))
+
+
+@pytest.mark.parametrize("take", [mx.optimizer.get_updater, lambda name: mx.kv.create().set_optimizer(name)])
+def test_a_name_is_no_optimizer(take):
+    """The error came with the first update: that a str has no attribute ``_set_current_context``."""
+    with pytest.raises(OpTypeError, match=r"'sgd' is a name; expected an optimizer, mx.optimizer.create\('sgd'\)"):
+        take("sgd")

@@ -584,3 +584,12 @@ def test_executors_of_both_devices_draw_the_same_numbers(gpu):
     np.testing.assert_allclose(found[0], found[2], rtol=2e-5)
     np.testing.assert_allclose(found[1], found[3], rtol=2e-5)
     assert found[1].any()
+
+
+def test_parameters_of_multinomial_by_position():
+    """MXNet's function of arrays has ``out`` before the type, that of symbols has the type."""
+    chances, out = nd.array([0, 1]), nd.zeros((3,), dtype="uint8")
+    assert nd.random.multinomial(chances, 3, False, None, "float32").dtype == np.float32
+    assert nd.random.multinomial(chances, 3, False, out, "uint8") is out and out.asnumpy().tolist() == [1, 1, 1]
+    drawn = mx.sym.random.multinomial(mx.sym.Variable("x"), 3, False, "float32")
+    assert drawn.infer_type(x="float32")[1] == [np.float32]

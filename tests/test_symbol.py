@@ -624,3 +624,22 @@ def test_numbered_inputs_are_counted_in_files():
     made = mx.sym.khatri_rao(mx.sym.Variable("x"), mx.sym.Variable("y"), name="n")
     assert made.attr_dict() == {"n": {"num_args": "2"}}
     assert mx.sym.amp_multicast(num_outputs=2, name="n").list_arguments() == ["n_data_0", "n_data_1"]
+
+
+def test_parameters_are_written_as_given():
+    """As MXNet writes them, whose exporters read ``int(attrs["axis"])``."""
+    x = sym.Variable("x")
+    total = sym.sum(x, axis=1, keepdims=1)
+    assert (total.attr("axis"), total.attr("keepdims"), sym.sum(x, axis=(1,)).attr("axis")) == ("1", "1", "(1,)")
+    again = sym.load_json(total.tojson())
+    assert again.attr("axis") == "1" and again.infer_shape(x=(2, 3))[1] == [(2, 1)]
+    assert sym.tile(x, reps=2).attr("reps") == "2" and sym.cast(x, dtype="float16").attr("dtype") == "float16"
+
+
+def test_attributes_of_a_call_are_written_as_text():
+    """As MXNet writes them; attributes of variables and of scopes are strings in both."""
+    net = sym.FullyConnected(sym.Variable("x"), num_hidden=2, attr={"lr_mult": 2, "__k__": [1, 2]}, __n__=None, wd_mult=0.5)
+    assert [net.attr(k) for k in ("lr_mult", "__lr_mult__", "__k__", "__n__", "wd_mult")] == ["2", "2", "[1, 2]", "None", "0.5"]
+    assert sym.load_json(net.tojson()).attr_dict() == net.attr_dict()
+    with pytest.raises(mx.errors.OpTypeError, match="is not a dict of strings"):
+        sym.exp(sym.Variable("x"), attr={3: "a"})

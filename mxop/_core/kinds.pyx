@@ -227,7 +227,7 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     plan = plan_for(op, attrs, inputs) if out is None or (inputs and req == REQ_WRITE) else None
     if plan is not None:
         if out is not None:
-            targets = output_list(op, out, <int>len(plan.outputs))
+            targets = output_list(op, out, <int>len(plan.outputs), plan.n_visible)
         results = plan.run(op, inputs, targets)
         if results is not None:
             mark_moved(op, inputs, results, out)
@@ -241,7 +241,7 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
         out_shapes = shapes_by_values(op, attrs, inputs, out_shapes)
     if out is None and not inputs and attrs.get("ctx"):
         out = placed(attrs["ctx"], out_shapes, out_types)
-    targets = output_list(op, out, len(out_shapes))
+    targets = output_list(op, out, len(out_shapes), op.num_visible_outputs(attrs, len(inputs)))
     results = results_for(op, inputs, targets, out_shapes, out_types)
     prepare_kernel(op, attrs, list(inputs), results, requests_of(targets, req)).execute()
     wait_if_asked()
@@ -284,7 +284,7 @@ cdef object run_external(object op, object attrs, object inputs, object out, int
     shapes = tuple([(<Array>a).shape_tuple() for a in inputs])
     types = tuple([(<Array>a).dtype for a in inputs])
     out_shapes, out_types = cached_inference(op, op.plain_attrs(attrs), shapes, types)
-    targets = output_list(op, out, len(out_shapes))
+    targets = output_list(op, out, len(out_shapes), op.num_visible_outputs(attrs, len(inputs)))
     results = results_for(op, inputs, targets, out_shapes, out_types)
     attrs = op.call_attrs(attrs)
     execute_external(op, attrs, list(inputs), results, requests_of(targets, req))
@@ -327,7 +327,7 @@ cdef list checked_by_rules(object op, object attrs, object inputs):
 
 cdef object like_result(object op, object attrs, object out):
     """Let what is made of no array have the shape of the result, where nothing else says it, and its type."""
-    cdef list targets = output_list(op, out, op.num_outputs(attrs, 0))
+    cdef list targets = output_list(op, out, op.num_outputs(attrs, 0), op.num_visible_outputs(attrs, 0))
     cdef Array first
     if targets[0] is None:
         return attrs
@@ -362,7 +362,7 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
     finally:
         set_recording(before)
     if out is not None:
-        targets = output_list(op, out, len(results))
+        targets = output_list(op, out, len(results), op.num_visible_outputs(attrs, len(inputs)))
         if any([a is None and b is not None for a, b in zip(results, targets)]):  # nobody can see it, so it was not computed
             raise OpTypeError(f"operator {op.name}: out holds {len(out)} arrays, but a call returns "
                               f"{op.num_visible_outputs(attrs, len(inputs))}")

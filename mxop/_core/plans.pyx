@@ -164,7 +164,7 @@ cdef class Plan:
         cdef Array a
         if is_recording():
             return None
-        given = output_list(op, out, n)
+        given = output_list(op, out, <int>n, self.n_visible)
         if self.shown is not None:
             for k in range(n):
                 if given[k] is not None and self.shown[k] is None:  # an error: nothing may be written

@@ -12,7 +12,7 @@ cdef int check_device(object op, object inputs) except -1
 cdef int raise_devices(object op, object inputs) except -1
 cdef Array prepared_output(object op, object out, object shape, int dtype, Array beside=*)
 cdef Array output_like(object op, object out, Array like, Array beside=*)
-cpdef list output_list(object op, object out, int n)
+cpdef list output_list(object op, object out, int n, int shown=*)
 cpdef list results_for(object op, object inputs, list targets, object shapes, object types)
 cdef Array one_result(object op, object inputs, object out, Array like, int* req)
 cdef int hand_over(object op, list results, list targets, int req) except -1

@@ -15,8 +15,8 @@ from mxop.support.errors import MXNetError, OpTypeError, OpValueError
 
 # ---- which arrays -----------------------------------------------------------------------------------------------------
 
-cpdef list output_list(object op, object out, int n):
-    """Return the given outputs as a list of `n`, None where there is none."""
+cpdef list output_list(object op, object out, int n, int shown=-1):
+    """Return the given outputs, all or those `shown` that a call returns, as a list of `n`, None where there is none."""
     cdef list given
     if out is None:
         return [None] * n
@@ -26,8 +26,9 @@ cpdef list output_list(object op, object out, int n):
     for a in given:
         if a is not None and not isinstance(a, Array):
             raise OpTypeError(f"operator {op.name}: out must be an NDArray, got {type(a).__name__}")
-    if len(given) > n:
-        raise OpTypeError(f"operator {op.name} has {n} output{'s' if n > 1 else ''}, out holds {len(given)}")
+    if len(given) != n and len(given) != shown:
+        shown = n if shown < 0 else shown
+        raise OpTypeError(f"operator {op.name} has {shown} output{'s' if shown > 1 else ''}, out holds {len(given)}")
     return given + [None] * (n - len(given))
 
 

@@ -669,6 +669,8 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
                 raise MXNetError(f"cannot differentiate {owner(node)} again: its saved arrays were freed by an earlier "
                                  "backward; pass retain_graph=True to that one")
         steps, leaves = order, leaves_of(order, nodes)
+        if variables is None and leaves and all([(<Node>leaf).grad_req == REQ_NULL for leaf in leaves]):
+            raise MXNetError("cannot differentiate: every variable that the array was computed from has grad_req='null'")
         for node in (*order, *leaves):
             if node.pending is not None:  # of a pass around this one, in whose middle a rule differentiates something
                 outer.append((node, node.pending))

@@ -175,7 +175,7 @@ def while_loop(
     for k, v in enumerate(done.variables):
         if v not in done.inner:
             raise OpValueError(f"while_loop: func does not use loop_vars[{k}], {v.name!r}")
-    inputs, places = _gathered([asked, done], first)
+    inputs, places = _gathered([asked, done])
     found = api.called("_while_loop", [asked, done], inputs, {
         "num_outputs": len(done.graph.outputs), "num_out_data": len(out), "max_iterations": loop.most,
         "cond_input_locs": places[0], "func_input_locs": places[1],
@@ -200,7 +200,7 @@ def cond(api: Api, pred: Any, then_func: Callable, else_func: Callable, name: st
     if len(flats[1]) != len(flats[2]):
         raise OpValueError(f"cond: the number of outputs differs between then_func, {len(flats[1])}, and else_func, "
                            f"{len(flats[2])}")  # fmt: skip
-    inputs, places = _gathered(subs, [])
+    inputs, places = _gathered(subs)
     found = api.called("_cond", subs, inputs, {
         "num_outputs": len(flats[1]), "cond_input_locs": places[0], "then_input_locs": places[1],
         "else_input_locs": places[2],
@@ -208,21 +208,17 @@ def cond(api: Api, pred: Any, then_func: Callable, else_func: Callable, name: st
     return regroup(found, forms[1])
 
 
-def _gathered(subs: Sequence[Subgraph], inputs: Sequence[Entry]) -> tuple[list[Entry], list[list[int]]]:
-    """Return all inputs of a call, and for each body the inputs that are its variables."""
-    inputs = list(inputs)
-    read: dict[Any, int] = {}  # without initial values of loop variables, which are inputs of their own
+def _gathered(subs: Sequence[Subgraph]) -> tuple[list[Entry], list[list[int]]]:
+    """Return all inputs of a call, in the order in which the bodies read them, and for each body those that it reads."""
+    read: dict[Any, tuple[int, Entry]] = {}
     places: list[list[int]] = []
     for sub in subs:
         places.append([])
         for v in sub.inner:
             e = sub.source(v)
             if v in sub.variables:
-                places[-1].append(sub.variables.index(v))
-                continue
-            key = e[0].name if sub.api.named and e[0].op is None and e[0] not in _given else e
-            if key not in read:
-                read[key] = len(inputs)
-                inputs.append(e)
-            places[-1].append(read[key])
-    return inputs, places
+                key: Any = sub.variables.index(v)  # initial values of loop variables are inputs of their own, even equal ones
+            else:
+                key = e[0].name if sub.api.named and e[0].op is None and e[0] not in _given else e
+            places[-1].append(read.setdefault(key, (len(read), e))[0])
+    return [e for _, e in read.values()], places

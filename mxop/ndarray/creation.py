@@ -283,7 +283,7 @@ def linspace(
 
 def eye(N: int, M: int = 0, k: int = 0, ctx: Context | None = None, dtype: Any = None, **kwargs: Any) -> NDArray:
     """Make an `N` by `M` matrix (square by default) with ones on diagonal `k` (above the main one when positive)."""
-    rows, columns = shape_of((N, M or N), "nd.eye")
+    rows, columns = shape_of((N, N if not M or (isinstance(M, int) and M < 0) else M), "nd.eye")
     with translated("nd.eye"):
         k = min(max(operator.index(k), -rows), columns)  # these are beside the matrix, as is what lies farther away
         place = device(ctx, "nd.eye")

@@ -188,7 +188,7 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
         """
         return draw("randint", {"low": low, "high": high}, shape, dtype, ctx, out, options)
 
-    def multinomial(data, shape=None, get_prob=get_prob, dtype="int32", **options):
+    def multinomial(data, shape=None, get_prob=get_prob, out=None, dtype="int32", **options):
         """Choose positions along the last axis of `data`, which holds their probabilities.
 
         Parameters
@@ -200,15 +200,16 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
             Return the logarithms of the probabilities of the choices, too, which have a gradient.  As in MXNet, arrays do
             not by default, and symbols do.
         dtype : str
-            Of the positions.
+            Of the positions; `out` is that of :func:`uniform`.
 
         Examples
         --------
         >>> mx.nd.random.multinomial(mx.nd.array([[0, 1], [1, 0]]), shape=3).asnumpy().tolist()
         [[1, 1, 1], [0, 0, 0]]
         """
-        shape = () if shape is None else shape
-        return operator("_sample_multinomial")(data, shape=shape, get_prob=get_prob, dtype=dtype, **options)
+        given = {"shape": () if shape is None else shape, "get_prob": get_prob}
+        given |= {"dtype": out} if isinstance(out, str) else {"dtype": dtype, "out": out}  # by position, symbols have the type
+        return operator("_sample_multinomial")(data, **given, **options)
 
     def shuffle(data, **options):
         """Put what lies along the first axis into a random order.

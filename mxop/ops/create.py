@@ -260,7 +260,7 @@ def _(xp, inputs, outputs, *, start, stop, num, endpoint, **params):
 
 @kernel(name="_eye")
 def eye(*, N: int, M: int = 0, k: int = 0, ctx: str = "", dtype: DType = dtypes.FLOAT32):
-    """Make a matrix of `N` rows and `M` columns (0: `N`) with ones on its diagonal number `k`; ``mx.nd.eye`` calls it.
+    """Make a matrix of `N` rows and `M` columns (unless positive: `N`) with ones on its diagonal `k`; ``mx.nd.eye`` calls it.
 
     >>> mx.nd._internal._eye(N=2, M=3, k=1).asnumpy().tolist()
     [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
@@ -269,7 +269,7 @@ def eye(*, N: int, M: int = 0, k: int = 0, ctx: str = "", dtype: DType = dtypes.
 
 @eye.infer
 def _(ins, outs, *, N, M, **params):
-    return ins, infer.same_shape("_eye", ("the matrix", "output"), [(N, M or N), outs[0]])[1:]
+    return ins, infer.same_shape("_eye", ("the matrix", "output"), [(N, M if M > 0 else N), outs[0]])[1:]
 
 
 @eye.rearrange

@@ -36,7 +36,7 @@ class AttrScope(metaclass=showing("current", lambda: _scopes)):
 
     def get(self, attr: dict[str, str] | None = None) -> dict[str, str]:
         """Return the scope's attributes, with `attr` (which wins) added."""
-        if attr is not None and not isinstance(attr, dict):
+        if attr is not None and not (isinstance(attr, dict) and all(isinstance(k, str) for k in attr)):
             raise OpTypeError(f"attr={attr!r} is not a dict of strings")
         return {**self._attr, **(attr or {})} if self._attr else dict(attr or {})
 

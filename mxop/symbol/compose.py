@@ -10,7 +10,7 @@ from ..graph.ir import HIDDEN_KEYS, Entry, Graph, Node, caller, variable
 from ..graph.ordering import current, later
 from ..graph.rewrite import Moved, rebuilt
 from ..opdef import Attrs, Operator
-from ..opdef.params import NUMBERS, to_string
+from ..opdef.params import DType, to_string
 from ..support import attribute
 from ..support import name as naming
 from ..support.errors import OpTypeError, OpValueError, closest
@@ -64,14 +64,11 @@ def make_node(
     attr : dict of str to str, optional
         Attributes.
     """
-    # MXNet takes ``lr_mult=2`` in a call, though attributes are strings elsewhere
-    numbers = {k: str(+v) for k, v in given.items() if hidden(k) and isinstance(v, (int, float))}
     around = attribute.current().get(attr)
-    given = {**around, **given, **numbers}
-    attributes = {k: given.pop(k) for k in [k for k in given if hidden(k) or (k in around and is_attribute(op, k))]}
-    for key, value in attributes.items():
-        if not isinstance(value, str):
-            raise OpValueError(f"operator {op.name}: attribute {key}={value!r} is not a string")
+    given = {**around, **given}
+    keys = [k for k in given if hidden(k) or (k in around and is_attribute(op, k))]
+    # MXNet takes ``lr_mult=2`` in a call, though attributes are strings elsewhere
+    attributes = {k: str(+v if isinstance(v, bool) else v) for k, v in ((k, given.pop(k)) for k in keys)}
     if name is not None and not isinstance(name, str):
         raise OpTypeError(f"operator {op.name}: name={name!r} is not a string")
     attrs = parse_with_count(op, given, len(inputs) if op.variadic else 0)
@@ -100,7 +97,7 @@ def as_strings(op: Operator, attrs: Attrs, given: Mapping[str, Any]) -> dict[str
             result[key] = str.__str__(value)  # not an enumeration's own text
         elif key not in op.spec.by_name:  # an operator from outside takes any parameters, one without any ignores them
             result[key] = attrs.get(key, str(value))
-        elif type(value) in (int, float) and op.spec.by_name[key].kind in NUMBERS:
+        elif type(value) in (int, float) and op.spec.by_name[key].kind is not DType:
             result[key] = str(value)
         else:
             result[key] = to_string(op.spec.by_name[key], attrs[key])

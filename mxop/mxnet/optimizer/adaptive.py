@@ -49,7 +49,7 @@ class AdaGrad(Optimizer):
 
     def update(self, index: Any, weight: NDArray, grad: NDArray, state: NDArray) -> None:
         lr, wd, _ = self._begin(index)
-        params = self._params() | {"epsilon": self.float_stable_eps}
+        params = self._params(off=None) | {"epsilon": self.float_stable_eps}
         nd.sparse.adagrad_update(weight, grad, state, out=weight, lr=lr, wd=wd, **params)
 
 
@@ -70,7 +70,7 @@ class GroupAdaGrad(Optimizer):
         lr, wd, _ = self._begin(index)
         if wd:
             raise OpValueError(f"GroupAdaGrad: wd={wd}; it has no weight decay")
-        params = self._params() | {"epsilon": self.float_stable_eps}
+        params = self._params(off=None) | {"epsilon": self.float_stable_eps}
         nd.contrib.group_adagrad_update(weight, grad, state, out=weight, lr=lr, **params)
 
 
@@ -144,7 +144,7 @@ class AdaDelta(Moments, Optimizer):
 
     def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
         _, wd, _ = self._begin(index)
-        nd._internal._adadelta_update(weight, grad, *state, out=weight, wd=wd, **self._params("rho", "epsilon"))
+        nd._internal._adadelta_update(weight, grad, *state, out=weight, wd=wd, **self._params("rho", "epsilon", off=None))
 
 
 @register
@@ -158,7 +158,7 @@ class Adamax(Moments, Optimizer):
     def update(self, index: Any, weight: NDArray, grad: NDArray, state: Any) -> None:
         lr, wd, t = self._begin(index)
         lr /= 1 - self.beta1**t
-        nd._internal._adamax_update(weight, grad, *state, out=weight, lr=lr, wd=wd, **self._params("beta1", "beta2"))
+        nd._internal._adamax_update(weight, grad, *state, out=weight, lr=lr, wd=wd, **self._params("beta1", "beta2", off=None))
 
 
 @register
@@ -196,7 +196,7 @@ class Nadam(Moments, Optimizer):
             **shares,
             "new2": 1 - self.beta2,
             "left2": 1 - self.beta2**t,
-            **self._params("beta1", "beta2", "epsilon"),
+            **self._params("beta1", "beta2", "epsilon", off=None),
         }
         nd._internal._nadam_update(weight, grad, *state, out=weight, lr=lr, wd=wd, **more)
 

@@ -205,10 +205,10 @@ class Optimizer:
         self.update(index, copy, grad.astype("float32"), state)
         weight[:] = copy.astype(weight.dtype)
 
-    def _params(self, *names: str) -> dict[str, Any]:
-        """Return parameters of the update operators: those named, rescaling, and clipping where it is on."""
+    def _params(self, *names: str, off: Any = 0) -> dict[str, Any]:
+        """Return parameters of the update operators: those named, rescaling, and clipping unless that is None or `off`."""
         found = {name: getattr(self, name) for name in ("rescale_grad", *names)}
-        return found | {"clip_gradient": self.clip_gradient} if self.clip_gradient else found
+        return found if self.clip_gradient in (None, off) else found | {"clip_gradient": self.clip_gradient}
 
     def _lazy(self, grad: NDArray) -> dict[str, bool]:
         """Return what operators that can leave rows as they are take beside, where the gradient has few rows."""
