@@ -29,7 +29,7 @@ class Updater:
 
     def __init__(self, optimizer: Optimizer):
         if isinstance(optimizer, str):
-            raise OpTypeError(f"Updater: expected an optimizer, got its name: write mx.optimizer.create({optimizer!r})")
+            raise OpTypeError(f"Updater: {optimizer!r} is a name; expected an optimizer, mx.optimizer.create({optimizer!r})")
         self.optimizer = optimizer
         self.states: dict[Any, Any] = {}
         self.states_synced: dict[Any, bool] = {}  # whether a state is where its weight is
