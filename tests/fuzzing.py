@@ -31,7 +31,7 @@ from mxop.op import DType, Shape
 # What Python and NumPy raise of themselves: for arguments that a function does not have, operands that do not know each
 # other, attributes that are not there, an array as a condition...
 PYTHONS = re.compile(
-    r"positional argument|keyword argument|required argument|takes no arguments|expected \d+ argument"
+    r"positional argument|keyword argument|required argument|takes no arguments|expected \d+ (?:or \d+ )?argument"
     r"|exactly (\d+|one) argument|takes \d+ arguments|at (most|least) \d+ argument|multiple values for"
     r"|unsupported operand|bad operand type|not supported between instances|has no attribute|truth value of an array"
 )

@@ -6,6 +6,7 @@ import ctypes
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISREG
 from threading import RLock
 from typing import Any
 
@@ -100,9 +101,11 @@ def loaded() -> list[str]:
 def _existing(path: str | os.PathLike) -> Path:
     given = Path(path_of(path, "library.load"))
     with reporting("library.load", str(given)):
-        if not given.exists():
-            raise MXNetError(f"load path {path} does NOT exist")
-        if not given.is_file():
+        try:
+            mode = given.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            raise MXNetError(f"load path {path} does NOT exist") from None
+        if not S_ISREG(mode):
             raise MXNetError(f"load path {path} is NOT a library file")
         return given.resolve()
 

@@ -36,7 +36,11 @@ static int mxop_unwound(PyFrameObject *frame) {
         PyErr_Restore(type, value, trace);
         return PyTraceBack_Here(frame);
     }
-    if (trace == mxop_nowhere) Py_CLEAR(trace);
+    if (trace == mxop_nowhere) {
+        Py_CLEAR(trace);
+        if (value != NULL && PyExceptionInstance_Check(value)) /* from Python 3.14 on, PyErr_Restore leaves the one that it has */
+            PyException_SetTraceback(value, Py_None);
+    }
     if (trace != NULL && PyErr_GivenExceptionMatches(type, mxop_raised)) {
         PyErr_NormalizeException(&type, &value, &trace);
         PyException_SetTraceback(value, trace);
