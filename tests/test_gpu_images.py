@@ -16,10 +16,10 @@ from mxop import autograd, nd
 from mxop._gpu import compiled, elements
 
 contrib, internal = nd.contrib, nd._internal
-OPERATORS = ("_sampled", "_sampled_grad", "BilinearSampler", "SpatialTransformer", "_contrib_DeformableConvolution",
-             "ROIPooling", "_roi_pooling_grad", "_roi_pooling_taken", "_contrib_ROIAlign", "_roi_align_grad",
-             "_contrib_PSROIPooling", "_psroi_pooling_grad", "_moved_regions", "_moved_regions_grad", "_cvimresize",
-             "_cvimresize_grad")  # fmt: skip
+OPERATORS = ("_sampled", "_sampled_grad", "_sampled_slopes", "BilinearSampler", "SpatialTransformer",
+             "_contrib_DeformableConvolution", "ROIPooling", "_roi_pooling_grad", "_roi_pooling_taken", "_contrib_ROIAlign",
+             "_roi_align_grad", "_contrib_PSROIPooling", "_psroi_pooling_grad", "_moved_regions", "_moved_regions_grad",
+             "_cvimresize", "_cvimresize_grad")  # fmt: skip
 RNG = np.random.default_rng(17)
 BINS = {"pooled_size": (3, 2), "spatial_scale": 0.5}
 MOVED = {"spatial_scale": 0.5, "output_dim": 2, "group_size": 2, "pooled_size": 2, "sample_per_part": 2, "trans_std": 0.2}

@@ -89,6 +89,13 @@ def scatter(head: Any, grid: Any, down: bool, across: bool, unit: bool, clamp: b
           "total": total}, count=grid.shape[2], channels=channels, plane=height * width)  # fmt: skip
 
 
+def slopes(head: Any, data: Any, grid: Any, unit: bool, clamp: bool, careful: bool, found: Any) -> None:
+    for k, (down, across) in enumerate(((False, True), (True, False))):
+        each = _cupy(head).zeros_like(head)
+        sample(data, grid, down, across, unit, clamp, careful, each)
+        found[:, k] = (head * each).sum(axis=1)
+
+
 # ---- regions ---------------------------------------------------------------------------------------------------------
 #: Which bin of which region, and which of its channels, an element of ``found`` is.
 _BIN = """

@@ -1,4 +1,4 @@
-"""Images at places between their pixels, by linear interpolation: values or slopes, and sums at the same places.
+"""Images at places between their pixels, by linear interpolation: values, sums at the same places, and slopes.
 
 Places are taken in blocks: the four pixels around each, and their weights, serve all channels.  Each sum is added up in one order
 whatever the number of threads.
@@ -107,6 +107,14 @@ cdef inline void put_block(const real* head, const Py_ssize_t* places, const rea
         pixel[below + right] += weighed(weights[3 * BLOCK + j], head[j], careful)
 
 
+cdef inline void slopes_block(const real* head, const real* image, const Py_ssize_t* places, const real* across, const real* down,
+                              real* found, Py_ssize_t n, Frame s, bint careful) noexcept nogil:
+    cdef Py_ssize_t j, right = s.width > 1, below = s.width if s.height > 1 else 0
+    for j in range(n):
+        found[j] += weighed(head[j], blended(image + places[j], right, below, across + j, careful), careful)
+        found[s.places + j] += weighed(head[j], blended(image + places[j], right, below, down + j, careful), careful)
+
+
 def sample(const real[:, :, :, ::1] data, const real[:, :, ::1] grid, bint down, bint across, bint unit, bint clamp,
            bint careful, real[:, :, ::1] found):
     """Interpolate images.
@@ -172,3 +180,27 @@ def scatter(const real[:, :, ::1] head, const real[:, :, ::1] grid, bint down, b
                 else:
                     put_block(&head[b, c, start], &places[threadid(), 0], &weights[threadid(), 0], &total[b, c, 0, 0], n, s,
                               False)
+
+
+def slopes(const real[:, :, ::1] head, const real[:, :, :, ::1] data, const real[:, :, ::1] grid, bint unit, bint clamp,
+           bint careful, real[:, :, ::1] found):
+    """Sum derivatives of :func:`sample` with respect to the grid up over channels, times the head; `found` begins as zeros."""
+    cdef Py_ssize_t channels = data.shape[1], blocks = (grid.shape[2] + BLOCK - 1) // BLOCK, k, b, c, start, n
+    if head.size == 0 or data.size == 0:
+        return
+    cdef Frame s = Frame(data.shape[2], data.shape[3], grid.shape[2], False, False, unit, clamp)
+    cdef int threads = threads_over(data.shape[0] * blocks, head.size)
+    cdef Py_ssize_t[:, ::1] places = np.empty((threads, BLOCK), np.intp)
+    cdef real[:, :, ::1] weights = np.empty((threads, 2, 4 * BLOCK), np.asarray(data).dtype)
+    for k in prange(data.shape[0] * blocks, nogil=True, num_threads=threads, schedule="dynamic"):
+        b, start = k // blocks, k % blocks * BLOCK
+        n = min(BLOCK, s.places - start)
+        look(&grid[b, 0, start], n, False, True, s, &places[threadid(), 0], &weights[threadid(), 0, 0])
+        look(&grid[b, 0, start], n, True, False, s, &places[threadid(), 0], &weights[threadid(), 1, 0])
+        for c in range(channels):
+            if careful:
+                slopes_block(&head[b, c, start], &data[b, c, 0, 0], &places[threadid(), 0], &weights[threadid(), 0, 0],
+                             &weights[threadid(), 1, 0], &found[b, 0, start], n, s, True)
+            else:
+                slopes_block(&head[b, c, start], &data[b, c, 0, 0], &places[threadid(), 0], &weights[threadid(), 0, 0],
+                             &weights[threadid(), 1, 0], &found[b, 0, start], n, s, False)

@@ -1,6 +1,7 @@
 """Images sampled at places between their pixels, and the grids of such places.
 
-The operator that samples may give its derivatives in place of values, and so may its gradient: all orders follow from the two.
+The operator that samples may give its derivatives in place of values, and so may its gradient: with these two, and the slopes
+along the grid, all orders follow.
 """
 
 from typing import Literal
@@ -32,6 +33,11 @@ def sampled_grad(head, grid, like, *, down: bool = False, across: bool = False, 
     """Add elements up in images of the shape of `like`, at the pixels that ``_sampled`` reads: its gradient."""
 
 
+@kernel(name="_sampled_slopes")
+def sampled_slopes(head, data, grid, *, unit: bool = True, clamp: bool = False):
+    """Sum up derivatives of ``_sampled`` with respect to the grid, times its head gradients."""
+
+
 def _table(op, **dims):
     op.infer(rule_of(op, lambda **params: dims))
     float_types(op)
@@ -39,6 +45,7 @@ def _table(op, **dims):
 
 _table(sampled, data=_DATA, grid=_GRID, output=_FOUND)
 _table(sampled_grad, head=_FOUND, grid=_GRID, like=_DATA, output=_DATA)
+_table(sampled_slopes, head=_FOUND, data=_DATA, grid=_GRID, output=_GRID)
 
 
 def _runs(op, name):
@@ -46,13 +53,15 @@ def _runs(op, name):
 
     @in_loops(op)
     def _(xp, inputs, outputs, **params):
-        given = [inputs[0] if name == "sample" else flat(inputs[0]), flat(inputs[1])]
+        images = {"sample": (0,), "scatter": (), "slopes": (1,)}[name]
+        given = [a if k in images else flat(a) for k, a in enumerate(inputs[: 3 if name == "slopes" else 2])]
         # the result is the loop's own array only where that has another type
         own = outputs[0].dtype == given[0].dtype and outputs[0].flags.c_contiguous
         found = outputs[0] if own else xp.empty(outputs[0].shape, given[0].dtype)
         found[...] = 0
-        careful = xp.__name__ != "numpy" or not xp.isfinite([given[0].max(initial=0), given[0].min(initial=0)]).all()
-        how = (*params.values(), careful, flat(found) if name == "sample" else found)
+        ends = () if xp.__name__ != "numpy" else [end for a in given[:-1] for end in (a.max(initial=0), a.min(initial=0))]
+        careful = not (ends and xp.isfinite(ends).all())
+        how = (*params.values(), careful, found if name == "scatter" else flat(found))
         getattr(loops(xp, "sampling"), name)(*given, *how)
         if not own:
             outputs[0][...] = found
@@ -60,21 +69,18 @@ def _runs(op, name):
 
 _runs(sampled, "sample")
 _runs(sampled_grad, "scatter")
+_runs(sampled_slopes, "slopes")
 
 
-def _along_grid(F, head, data, grid, down, across, **how):
-    """Return the gradient with respect to the grid of samples, or of their derivatives, of data times the head.
-
-    Between pixels, samples are linear along each axis.
-    """
-
-    def along(**ways):
-        return F.sum(head * F._sampled(data, grid, **ways, **how), axis=1, keepdims=True)
-
-    zeros = F.zeros_like(F.slice_axis(grid, axis=1, begin=0, end=1))
-    return F.concat(
-        zeros if across else along(down=down, across=True), zeros if down else along(down=True, across=across), dim=1
-    )
+def _along_grid(F, head, data, grid, down, across, unit, clamp):
+    """Return the gradient with respect to the grid of samples, or of their derivatives, of data times the head."""
+    how = {"unit": unit, "clamp": clamp}
+    if not down and not across:
+        return F._sampled_slopes(head, data, grid, **how)
+    if down and across:  # linear between pixels
+        return F.zeros_like(grid)
+    mixed = F.sum(head * F._sampled(data, grid, down=True, across=True, **how), axis=1, keepdims=True)
+    return F.concat(*((mixed, F.zeros_like(mixed)) if down else (F.zeros_like(mixed), mixed)), dim=1)
 
 
 @sampled.gradient
@@ -87,6 +93,31 @@ def _(F, heads, inputs, outputs, **params):
 def _(F, heads, inputs, outputs, **params):
     (head, grid, _), (new,) = inputs, heads
     return [lambda: F._sampled(new, grid, **params), lambda: _along_grid(F, head, new, grid, **params), None]
+
+
+@sampled_slopes.gradient
+def _(F, heads, inputs, outputs, **how):
+    (head, data, grid), (new,) = inputs, heads
+    x, y = (F.slice_axis(new, axis=1, begin=k, end=k + 1) for k in (0, 1))
+
+    def along_both(by_x, by_y):
+        return by_x(across=True, **how) + by_y(down=True, **how)
+
+    def of_grid():
+        mixed = F.sum(head * F._sampled(data, grid, down=True, across=True, **how), axis=1, keepdims=True)
+        return F.concat(mixed * y, mixed * x, dim=1)
+
+    return [
+        lambda: (
+            F.broadcast_mul(F._sampled(data, grid, across=True, **how), x)
+            + F.broadcast_mul(F._sampled(data, grid, down=True, **how), y)
+        ),
+        lambda: (
+            F._sampled_grad(F.broadcast_mul(head, x), grid, data, across=True, **how)
+            + F._sampled_grad(F.broadcast_mul(head, y), grid, data, down=True, **how)
+        ),
+        of_grid,
+    ]
 
 
 @composite

@@ -36,6 +36,10 @@ def _sampled_grad(head, grid, like, down=False, across=False, **how):
     return np.einsum("nijy,nijx,ncij->ncyx", rows, columns, head)
 
 
+def _slopes(head, data, grid, **how):
+    return np.stack([(head * _sampled(data, grid, **{way: True}, **how)).sum(1) for way in ("across", "down")], 1)
+
+
 # ---- grids -----------------------------------------------------------------------------------------------------------------
 def _line(n):
     return np.linspace(-1, 1, n)
@@ -111,6 +115,7 @@ RECORDS: dict[str, Record] = {
     "_sampled_grad": _record(
         _sampled_grad, (_FOUND, _PLACES, _IMAGES), _HOW, (_ONE, _UNIT, _ONE), 2, 1, grad_inputs=(0, 1),
     ),
+    "_sampled_slopes": _record(_slopes, (_FOUND, _IMAGES, _PLACES), [{}, {"clamp": True}], (_ONE, _ONE, _UNIT), 1, 2),
     "BilinearSampler": _record(
         _sampled, (_IMAGES, _PLACES), [{}], (_ONE, _UNIT), 0, 1,
         refuses=[Refusal("grid has shape", shapes=(_IMAGES, (3, 2, 3, 2))), Refusal("expected 4", shapes=((2, 3, 4), _PLACES))],
