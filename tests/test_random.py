@@ -307,8 +307,8 @@ def test_out_must_be_an_array():
         for draw in (nd.random.uniform, nd.random_uniform, nd.random_gamma):
             with pytest.raises(mx.MXNetError, match="out must be an NDArray"):
                 draw(out=wrong)
-    for nothing in ([], [None]):
-        with pytest.raises(mx.MXNetError, match="shape"):
+    for nothing, told in (([], "1 output, out holds 0"), ([None], "shape")):
+        with pytest.raises(mx.MXNetError, match=told):
             nd.random_uniform(out=nothing)
     with mx.util.np_shape(True), pytest.raises(mx.MXNetError, match="shape"):  # there () is a shape
         nd.random_uniform(out=nd.zeros((2, 3)))

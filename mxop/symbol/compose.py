@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from ..graph.calls import active_inputs, parse_with_count
@@ -10,7 +11,7 @@ from ..graph.ir import HIDDEN_KEYS, Entry, Graph, Node, caller, variable
 from ..graph.ordering import current, later
 from ..graph.rewrite import Moved, rebuilt
 from ..opdef import Attrs, Operator
-from ..opdef.params import DType, to_string
+from ..opdef.params import DType, Param, to_string
 from ..support import attribute
 from ..support import name as naming
 from ..support.errors import OpTypeError, OpValueError, closest
@@ -97,11 +98,17 @@ def as_strings(op: Operator, attrs: Attrs, given: Mapping[str, Any]) -> dict[str
             result[key] = str.__str__(value)  # not an enumeration's own text
         elif key not in op.spec.by_name:  # an operator from outside takes any parameters, one without any ignores them
             result[key] = attrs.get(key, str(value))
-        elif type(value) in (int, float) and op.spec.by_name[key].kind is not DType:
-            result[key] = str(value)
         else:
-            result[key] = to_string(op.spec.by_name[key], attrs[key])
+            result[key] = _as_written(op.spec.by_name[key], value, attrs[key])
     return result
+
+
+def _as_written(param: Param, given: Any, value: Any) -> str:
+    """Return the text of a parameter: a number as it was given, if it is read as the same value again; types have names."""
+    with suppress(ValueError):  # no such text, or more digits than Python writes
+        if type(given) in (int, float) and param.kind is not DType and param.parse(str(given)) == value:
+            return str(given)
+    return to_string(param, value)
 
 
 def outputs_of(node: Node) -> tuple[Entry, ...]:
