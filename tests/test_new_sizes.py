@@ -174,6 +174,16 @@ def test_operators_with_new_names_leave_plans_alone():
     assert run_python(FIRST_CALLS) == "1"
 
 
+def test_a_first_layer_loads_no_symbols_and_reads_few_signatures():
+    told = run_python("""
+import sys
+import mxop as mx
+mx.nd.LayerNorm(mx.nd.ones((20, 4)), mx.nd.ones(4), mx.nd.zeros(4)).wait_to_read()
+print("mxop.symbol" in sys.modules, sum("spec" in vars(op) for op in mx.op.operators()) < 100)
+""")
+    assert told == "False True"
+
+
 def test_numbers_that_sizes_are_made_into():
     @mx.graph.compiled
     def function(x):

@@ -285,6 +285,23 @@ def test_the_verifier_names_the_pass():
             y.optimize([pass_], a=(2, 3))
 
 
+def test_the_verifier_looks_at_the_packages_passes_together(monkeypatch):
+    """Also where another pass of the package runs after the one that is wrong; a user's pass gets no damaged graph."""
+    simplify = next(p for p in mx.graph.list_passes() if p.name == "simplify")
+    monkeypatch.setattr(simplify, "run", lambda self, graph, known: mx.graph.Graph([graph.outputs[0][0].inputs[0]]))
+    seen = []
+
+    class Mine(mx.graph.Pass):
+        def do_pass(self, graph):
+            seen.append(graph)
+
+    y = sym.sum(a, axis=0)
+    for after in ("dead_nodes", Mine):
+        with pytest.raises(mx.MXNetError, match=r"damaged after pass.*output 0.*before they were"):
+            y.optimize(["simplify", after], a=(2, 3))
+    assert not seen
+
+
 # ---- registration, order, switching ---------------------------------------------------------------------------------
 def names():
     return [p.name for p in mx.graph.list_passes()]

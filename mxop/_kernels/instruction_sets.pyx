@@ -94,11 +94,10 @@ def has_instruction(str name, int ctype):
 
 cdef const mx_instruction* instruction(str name, int ctype) except? NULL:
     """Return the instruction of this name when there is one for a compute type, otherwise NULL."""
-    cdef const mx_instruction* found = NULL
     at = _index.get(name)
-    if at is not None and ISA.instructions[<int>at].loops[ctype] != NULL:
-        found = &ISA.instructions[<int>at]
-    return found
+    if at is None or ISA.instructions[<int>at].loops[ctype] == NULL:
+        return NULL
+    return &ISA.instructions[<int>at]
 
 
 cdef const void* gemm_kernels(bint double_) noexcept nogil:

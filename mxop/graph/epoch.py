@@ -34,9 +34,10 @@ def _begin(*_: Any) -> None:
 
 
 def _registered(name: str, _: Any) -> None:
-    if name in _names:
+    again = name in _names
+    _names.add(name)  # first: whatever interrupts what follows, the next definition begins an epoch
+    if again:
         _begin()
-    _names.add(name)
 
 
 registry.on_register(_registered)

@@ -254,10 +254,14 @@ def _align_weights(xp, rois, sizes, refuse, *, pooled_size, spatial_scale, sampl
     return *found, *planes, size_of(pooled_size) if position_sensitive else 1
 
 
+def _room(xp, pixels, limit):
+    """Return the most pixels of a bin; on a GPU the limit, because the number is not known without waiting."""
+    return int(min(limit, pixels.max(initial=1))) if xp.__name__ == "numpy" else limit
+
+
 def weighed(xp, bases, sizes, samples, half, low, high, limit, inside=False, slope=False):
     """Return the spans and weights of the pixels of bins ``(regions, bins)`` along one axis; see ``weigh`` in the kernels."""
-    # on a GPU, the largest number of pixels of a bin is not known without waiting
-    room = int(min(limit, max(sizes.max(initial=0), 0) + 3)) if xp.__name__ == "numpy" else limit
+    room = _room(xp, xp.maximum(sizes, 0) + 3, limit)
     spans, weights = xp.zeros((bases.size, 2), xp.int64), xp.zeros((bases.size, room), bases.dtype)
     how = half, low, high, limit, inside, slope
     loops(xp, "regions").weigh(bases.ravel(), sizes.ravel(), samples.ravel(), *how, spans, weights)
@@ -327,7 +331,7 @@ def _psroi_weights(xp, rois, sizes, refuse, *, spatial_scale, output_dim, pooled
         edges += first[:, None]
         spans = _spans(xp, xp.floor(edges[:, :-1]), xp.ceil(edges[:, 1:]), limit)
         count = xp.maximum(spans[..., 1] - spans[..., 0], 1)
-        weights = xp.broadcast_to((1 / count)[..., None], (*count.shape, limit))
+        weights = xp.broadcast_to((1 / count)[..., None], (*count.shape, _room(xp, count, limit)))
         found += [spans, xp.ascontiguousarray(weights, rois.dtype)]
     at = plane_of(xp, pooled_size, group)
     return *found, at * group, at, group**2

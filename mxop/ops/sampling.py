@@ -59,8 +59,7 @@ def _runs(op, name):
         own = outputs[0].dtype == given[0].dtype and outputs[0].flags.c_contiguous
         found = outputs[0] if own else xp.empty(outputs[0].shape, given[0].dtype)
         found[...] = 0
-        ends = () if xp.__name__ != "numpy" else [end for a in given[:-1] for end in (a.max(initial=0), a.min(initial=0))]
-        careful = not (ends and xp.isfinite(ends).all())
+        careful = xp.__name__ != "numpy" or not all(xp.isfinite([a.max(initial=0), a.min(initial=0)]).all() for a in given[:-1])
         how = (*params.values(), careful, found if name == "scatter" else flat(found))
         getattr(loops(xp, "sampling"), name)(*given, *how)
         if not own:

@@ -195,13 +195,14 @@ def run_passes(graph: Graph, known: Known, passes: Iterable[Any], check: bool = 
         With the name of a pass that failed, or whose result is not a graph or not equivalent.
     """
     verified: set = set()
-    for ours, group in groupby([p() if isinstance(p, type) else p for p in passes], _is_ours):
+    instances = [p() if isinstance(p, type) else p for p in passes]
+    for ours, group in groupby(instances, lambda p: module_of(p).startswith("mxop.")):
         for some in [list(group)] if ours else [[p] for p in group]:
             before = snapshot(graph) if check and not ours else []
             new = graph
             for p in some:
-                new = _run(p, new, known)
-                if ours or not check:
+                given, new = new, _run(p, new, known)
+                if new is not given and (ours or not check):
                     known.complete(new)
             verify_untouched(before, some[-1].name)
             if check and new is not graph:
@@ -211,10 +212,6 @@ def run_passes(graph: Graph, known: Known, passes: Iterable[Any], check: bool = 
                 verify_kept(graph, new, known, after)
             graph = new
     return graph
-
-
-def _is_ours(pass_: Pass) -> bool:
-    return module_of(pass_).startswith("mxop.")
 
 
 def _run(pass_: Pass, graph: Graph, known: Known) -> Graph:
