@@ -47,8 +47,9 @@ MXReturnValue sum_forward(const Attrs& attrs, Tensors* in, Tensors* out, const O
   const float scale = std::stof(get(attrs, "scale", "1"));
   float* y = out->at(0).data<float>();
   for (int64_t i = 0; i < out->at(0).size(); ++i) {
-    y[i] = 0;
-    for (MXTensor& x : *in) y[i] += scale * x.data<float>()[i];
+    float sum = 0;  // not in y, which other threads may write to
+    for (MXTensor& x : *in) sum += scale * x.data<float>()[i];
+    y[i] = sum;
   }
   return MX_SUCCESS;
 }
