@@ -6,14 +6,13 @@ order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .expr import CALL, INPUT, OUTPUT, Expr, call, const, input_, output, substitute, walk
 from .primitives import TABLE
 
 
-@dataclass(frozen=True)
-class Backward:
+class Backward(NamedTuple):
     """The backward formula of an operator.
 
     Attributes

@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from .expr import CONST, Expr, call, const, raw_call, with_rule
 
 Rule = Callable[..., "tuple[Expr | None, ...]"]
 
 
-@dataclass(frozen=True, slots=True)
-class Primitive:
+class Primitive(NamedTuple):
     """A scalar function.
 
     Attributes

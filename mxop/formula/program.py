@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import NamedTuple
 
 from .draws import DRAWS, keys_of
 from .expr import CALL, CONST, INPUT, PARAM, Expr, input_, param, substitute, walk
@@ -91,8 +92,7 @@ def _below(node: Expr) -> list[Expr]:
     return [*(n for a in node.args for n in _below(a)), node]
 
 
-@dataclass(frozen=True)
-class ValueOf:
+class ValueOf(NamedTuple):
     """A scalar that an input holds for many elements, as a bias does for those of a channel."""
 
     input: int
@@ -101,8 +101,7 @@ class ValueOf:
         return f"in{self.input}[...]"
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """An instruction: its name, the register that it writes, those that it reads, and its scalars."""
 
     name: str

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Number
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from ..support.errors import OpTypeError
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """The operators that implement one of Python's.
 
     Attributes

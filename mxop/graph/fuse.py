@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from ..formula import Expr, composed, const, walk
 from ..opdef import Attrs, Elementwise, Formula
@@ -62,8 +62,7 @@ class Fused(Elementwise):
         return ins, [self.code] * len(self.roots)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """The formulas of a node that can be fused.
 
     Attributes

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..opdef import infer, registry
 from ..support.shape_mode import numpy_shape
@@ -21,8 +20,7 @@ from .states import Effects, in_mode
 from .trim import trimmed_with_moves
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """A node of the symbol, with its inputs and outputs in the lowered graph."""
 
     node: Node
@@ -30,8 +28,7 @@ class Call:
     outputs: tuple[Entry, ...]
 
 
-@dataclass(frozen=True)
-class Differentiated:
+class Differentiated(NamedTuple):
     """A call whose gradient rule was applied: its first output, its inputs, and their gradients."""
 
     output: Entry
@@ -39,8 +36,7 @@ class Differentiated:
     gradients: tuple[Entry | None, ...]
 
 
-@dataclass(frozen=True)
-class Lowered:
+class Lowered(NamedTuple):
     """A graph that is ready for passes.
 
     Attributes

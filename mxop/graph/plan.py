@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..opdef import Elementwise, Kernel, contiguous_strides
 from ..support import dtypes
@@ -28,7 +28,7 @@ NULL, WRITE, ADD = 0, 1, 3
 MAX_OVERSIZE = 4
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Result:
     """A value to be delivered in a given array.
 
@@ -54,7 +54,7 @@ class Result:
         return self.req, self.last, self.array is None or self.array._contiguous
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Phase:
     """Nodes in order of execution, and the results to deliver: forward, or backward."""
 
@@ -62,7 +62,7 @@ class Phase:
     results: list[Result]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Home:
     """Where a value is stored.
 
@@ -81,8 +81,7 @@ class Home:
     req: int = WRITE
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(NamedTuple):
     """The given array that a value is computed in: that of a result, or of a variable.
 
     Attributes
@@ -102,7 +101,7 @@ class Place:
     viewed: bool = False
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Layout:
     """The part of a plan that does not depend on sizes.
 
@@ -152,7 +151,7 @@ class Layout:
         return [self.phases[p].results[i].entry for i in self.copies[p]]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Sharing:
     """The buffers of a layout, and the values in them.
 
@@ -170,7 +169,7 @@ class Sharing:
     unshared: int = 0
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Plan:
     """The homes of all values, and the buffers behind them.
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._core import core
 from ..opdef import contiguous_strides, registry
@@ -21,7 +21,7 @@ from .rowwise import Turn
 from .stages import Strip
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Step:
     """A call to prepare: its node, the indices of its inputs and outputs in :attr:`Recipe.refs`, and the requests.
 
@@ -39,8 +39,7 @@ class Step:
         return (self.node.op, self.node.attrs, {}) if self.complete is None else self.complete(parts)
 
 
-@dataclass(frozen=True)
-class Ref:
+class Ref(NamedTuple):
     """An array of a recipe: that of a variable, the index of a result, or an entry in a buffer, possibly viewed in a shape.
 
     A slice is a view of an earlier array: ``sliced`` is its step, and the shapes of all its inputs.

@@ -8,8 +8,8 @@ of each row for its elements, is a formula.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from math import prod
+from typing import NamedTuple
 
 from .._kernels.machine import MX_STREAM_BYTES, MX_SUM_CHUNK, MX_SUM_NARROW, MX_SUM_TASKS
 from ..formula import Expr, input_, keys_of, substitute
@@ -32,8 +32,7 @@ FEWEST_ON_GPU, SMALL = 256, 1 << 16
 Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(NamedTuple):
     """A permutation of axes, applied to shapes of as many dimensions as `order` has; other shapes stay as they are."""
 
     order: Shape = ()
@@ -49,8 +48,7 @@ class Turn:
 IDENTITY = Turn()
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(NamedTuple):
     """A value that a step reads.
 
     Attributes
@@ -65,8 +63,7 @@ class Read:
     shape: Shape
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """A node as a formula or reduction over rows.
 
     Attributes
@@ -115,7 +112,7 @@ class Step:
     def through_views(self, steps: Mapping[Node, Step]) -> Step:
         """Return the step with each read of a view replaced by a read of its operand."""
         reads = tuple([_source(r, steps.get(r.entry[0])) for r in self.reads])
-        return self if reads == self.reads else replace(self, reads=reads)
+        return self if reads == self.reads else self._replace(reads=reads)
 
 
 def _source(read: Read, step: Step | None) -> Read:

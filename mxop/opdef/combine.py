@@ -6,10 +6,9 @@ All reductions have the parameters ``axis``, ``keepdims`` and ``exclude``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..formula import Expr, input_
 from ..support.errors import OpTypeError, OpValueError, shown
@@ -24,8 +23,7 @@ from .rules import check_rule
 from .tracing import traced
 
 
-@dataclass(frozen=True)
-class Combine:
+class Combine(NamedTuple):
     """An associative combination of two values.
 
     Attributes

@@ -28,7 +28,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..support import dtypes
 from ..support.errors import OpParameterError, OpTypeError, OpValueError, closest, shown, warn
@@ -304,8 +304,7 @@ NUMBERS = frozenset({float, Scalar, Bound, int})
 _REAL = (float, Scalar, Bound, Floats)
 
 
-@dataclass(frozen=True)
-class Param:
+class Param(NamedTuple):
     """A declared parameter.
 
     Attributes
@@ -435,7 +434,7 @@ def param_from(name: str, annotation: Any, default: Any, function: Callable) -> 
     result = Param(name, annotation, default, optional or default is None, choices, bounds, type_name, parse)
     if default is not REQUIRED:
         try:
-            object.__setattr__(result, "default", result.parse(default))
+            result = result._replace(default=result.parse(default))
         except Bad as problem:
             raise OpTypeError(f"{who} has the default {shown(default)}, which is not {problem}") from None
     return result

@@ -28,9 +28,7 @@ def _parameter(name: str, attr: dict[str, Any]) -> Param:
             return param_from(attr["name"], _PLAIN[kind], default, parameters)
         parse: Callable = _parse_any if kind == "all" else _parse_list(kind)
         found = Param(attr["name"], object, REQUIRED, default is None, (), None, kind, parse)
-        if default is not REQUIRED:
-            object.__setattr__(found, "default", found.parse(default))
-        return found
+        return found if default is REQUIRED else found._replace(default=found.parse(default))
     except Bad as problem:
         raise OpValueError(f"Custom {name}: the default {default!r} of attribute {attr['name']!r} is not {problem}") from None
 

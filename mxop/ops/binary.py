@@ -6,16 +6,14 @@ record to ``mxop/records/binary.py``.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..opdef import F, Scalar, elementwise
 from ..support.errors import shown, translated
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One function of two operands and the operators that are made of it.
 
     Attributes
@@ -224,8 +222,7 @@ def add_n(*args, num_args: int = 0):
 
 
 # ---- functions that take arrays or numbers ---------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """Which operator a Python function such as ``mx.nd.subtract`` calls.
 
     Attributes
@@ -314,4 +311,4 @@ for _name, _mirror, _numbers in (
     ("logical_xor", "logical_xor", lambda a, b: int(bool(a) != bool(b))),
 ):
     PYTHON_NAMES[_name] = Choice(f"broadcast_{_name}", f"_{_name}", f"_{_name}_scalar", f"_{_mirror}_scalar", _numbers)
-PYTHON_NAMES = {n: replace(choice, numbers=_of_numbers(n, choice.numbers)) for n, choice in PYTHON_NAMES.items()}
+PYTHON_NAMES = {n: choice._replace(numbers=_of_numbers(n, choice.numbers)) for n, choice in PYTHON_NAMES.items()}

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any, TypeAlias
 
@@ -26,12 +25,12 @@ CASTS = ("bool_", *INTEGERS, "float16", "float32", "float64")
 
 _THROUGH = {"rule": lambda g, a, y: (g,)}
 #: Makes a row, of what has no gradient unless it says so.
-_row = partial(replace, Primitive("", 2, "", "", TABLE["sign"].rule, costly=False))
+_row = Primitive("", 2, "", "", TABLE["sign"].rule, costly=False)._replace
 #: Primitives by name: those of formulas, and Python's remainder and rounding, conversions, elements.
 ROWS: dict[str, Primitive] = TABLE | {
     row.name: row
     for row in (
-        replace(TABLE["mod"], cuda="({1} == 0 ? NAN : mx_mod({0}, {1}))"),
+        TABLE["mod"]._replace(cuda="({1} == 0 ? NAN : mx_mod({0}, {1}))"),
         _row(name="nearest", cuda="rint({0})", integer="({0})"),
         _row(name="arctan2", cuda="atan2({0}, {1})", costly=True,
              rule=lambda g, a, b, y: (g * b / (a * a + b * b), -g * a / (a * a + b * b))),
