@@ -27,7 +27,7 @@ cdef extern from "mxop_few.h" nogil:
         void* packed
         Py_ssize_t* places
         bint sums
-        Py_ssize_t windows
+        Py_ssize_t windows, row
     ctypedef struct mx_few_kernels:
         size_t (*plan)(mx_few* f) noexcept nogil
         void (*prepare)(const mx_few* f) noexcept nogil
@@ -149,7 +149,7 @@ cdef class FewFilters(Work):
         cdef Py_ssize_t lines = f.images.found[1], planes = self.batch * f.images.found[0], tasks, least
         f.band = 1
         least = kernels.plan(f)
-        threads[0] = threads_of(threads[0], planes * lines * f.images.found[2] * f.groups * f.filters * f.windows // MX_THREAD_PRODUCTS)
+        threads[0] = threads_of(threads[0], planes * lines * f.row * f.groups * f.filters * f.windows // MX_THREAD_PRODUCTS)
         f.band = lines
         while f.band > 1 and (<Py_ssize_t>kernels.plan(f) - least > MX_L2_BYTES // 4 or (
                 not f.sums and threads[0] > 1 and planes * f.groups * parts_of(lines, f.band) < MX_SPARE_TASKS * threads[0])):
