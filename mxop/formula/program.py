@@ -92,7 +92,8 @@ def _below(node: Expr) -> list[Expr]:
     return [*(n for a in node.args for n in _below(a)), node]
 
 
-class ValueOf(NamedTuple):
+@dataclass(frozen=True)
+class ValueOf:
     """A scalar that an input holds for many elements, as a bias does for those of a channel."""
 
     input: int
