@@ -3,6 +3,7 @@
 A region is five numbers: the image that it is of, then left, top, right and bottom.
 """
 
+from itertools import groupby, islice
 from typing import Annotated
 
 from ..opdef import Of, Range, Shape, kernel
@@ -14,6 +15,7 @@ from ._shared import IN_IMAGES, Count, adjoint, compiled, flat, float_types, in_
 Scale = Annotated[float, Range(0, 1)]
 _Size = Annotated[int, Range(0)]
 MOST_SAMPLES, MOST_TURNED = 2**20, 2**10
+AT_ONCE = 8  # regions whose samples are taken together
 
 
 # ---- regions and their images ----------------------------------------------------------------------------------------------
@@ -386,9 +388,10 @@ def _rroi_dims(images, bins, images_too="", /, *, pooled_size, **params):
 
 
 def _turned(np, rois, images, limits, *, pooled_size, spatial_scale, sampling_ratio):
-    """Yield, of each region that has an image, its number and that, the grid of samples, and how many of them a bin has."""
+    """Yield, of each region that has an image, its number and that, how many samples a bin has, and the grid of one sample of
+    each bin after the other."""
     real = rois.dtype.type
-    for k in np.flatnonzero(images >= 0):
+    for k in np.argsort(images, kind="stable")[np.count_nonzero(images < 0) :]:
         x, y, width, height = rois[k, 1:5] * real(spatial_scale)
         lines = []
         for size, bins in ((np.maximum(height, 1), pooled_size[0]), (np.maximum(width, 1), pooled_size[1])):
@@ -397,13 +400,20 @@ def _turned(np, rois, images, limits, *, pooled_size, spatial_scale, sampling_ra
                 raise OpValueError(f"operator _contrib_RROIAlign: a bin of region {k} of rois, {rois[k].tolist()}, has "
                                    f"{count:g} samples along an axis; expected {MOST_TURNED} at most")  # fmt: skip
             inside = (np.arange(int(count), dtype=rois.dtype) + real(0.5)) * size / real(count)
-            lines.append(-size * bins / 2 + np.arange(bins, dtype=rois.dtype)[:, None] * size + inside)
+            lines.append(-size * bins / 2 + np.arange(bins, dtype=rois.dtype) * size + inside[:, None])
         down, across = lines[0][:, None, :, None], lines[1][None, :, None, :]
         angle = rois[k, 5] * real(np.pi / 180)
         grid = np.stack([across * np.cos(angle) + down * np.sin(angle) + x, down * np.cos(angle) - across * np.sin(angle) + y])
         for at, limit in zip(grid, limits[::-1], strict=True):
             at[...] = np.where((at >= -1) & (at <= limit), np.clip(at, 0, limit - 1), np.nan)
-        yield k, images[k], grid.reshape(1, 2, -1), lines[0].shape[1] * lines[1].shape[1]
+        yield k, images[k], len(lines[0]) * len(lines[1]), grid.reshape(1, 2, -1)
+
+
+def _together(np, *turned, **params):
+    """Yield the numbers of some regions of one image that have equal numbers of samples, the image, these, and one grid."""
+    for (image, n), found in groupby(_turned(np, *turned, **params), lambda region: region[1:3]):
+        while some := list(islice(found, AT_ONCE)):
+            yield [region[0] for region in some], image, n, np.concatenate([region[3] for region in some], axis=2)
 
 
 @on_host(RROIAlign)
@@ -411,10 +421,12 @@ def _(np, inputs, outputs, **params):
     data, rois = inputs
     outputs[0][...] = 0
     if data.size:
-        for k, image, grid, n in _turned(np, rois, image_of(np, RROIAlign.name, rois, len(data)), data.shape[2:], **params):
+        careful = not np.isfinite([data.max(), data.min()]).all()
+        images = image_of(np, RROIAlign.name, rois, len(data))
+        for some, image, n, grid in _together(np, rois, images, data.shape[2:], **params):
             found = np.zeros((1, data.shape[1], grid.shape[2]), data.dtype)
-            compiled("sampling").sample(data[image : image + 1], grid, False, False, False, True, True, found)
-            outputs[0][k] = found.reshape(*outputs[0].shape[1:], n).mean(axis=-1)
+            compiled("sampling").sample(data[image : image + 1], grid, False, False, False, True, careful, found)
+            outputs[0][some] = found.reshape(-1, len(some), n, *outputs[0].shape[2:]).mean(axis=2).swapaxes(0, 1)
 
 
 @on_host(rroi_align_grad)
@@ -422,9 +434,11 @@ def _(np, inputs, outputs, **params):
     head, rois, like = inputs
     total = np.zeros(like.shape, head.dtype)
     if head.size and like.size:
-        for k, image, grid, n in _turned(np, rois, image_of(np, None, rois, len(like)), like.shape[2:], **params):
-            each = np.repeat(head[k].reshape(1, like.shape[1], -1) / head.dtype.type(n), n, axis=-1)
-            compiled("sampling").scatter(each, grid, False, False, False, True, True, total[image : image + 1])
+        careful = not np.isfinite([head.max(), head.min()]).all()
+        for some, image, n, grid in _together(np, rois, image_of(np, None, rois, len(like)), like.shape[2:], **params):
+            each = (head[some] / head.dtype.type(n)).swapaxes(0, 1).reshape(1, like.shape[1], len(some), 1, -1)
+            each = np.repeat(each, n, axis=3).reshape(1, like.shape[1], -1)
+            compiled("sampling").scatter(each, grid, False, False, False, True, careful, total[image : image + 1])
     outputs[0][...] = total
 
 
