@@ -38,12 +38,24 @@ def test_a_stencil_copies_nothing():
     same(executor.forward()[0], laplacian(nd, x))
 
 
+@pytest.mark.parametrize("shape", [(3, 5, 14, 15), (2, 6, 210, 1), (1, 7, 1, 200), (2, 4, 193)])
+def test_images_of_some_channels_are_rows(shape):
+    def net(F, x):
+        end = shape[1] - 1
+        return F.exp(part(F, x, 1, 0, end)) * part(F, x, 1, 1, end + 1)
+
+    x = nd.array(RNG.normal(size=shape))
+    executor = bound(net, x)
+    assert len(executor.explain().views) == 2
+    same(executor.forward()[0], net(nd, x))
+
+
 def test_short_rows_and_other_readers_get_copies():
     def both(F, x):
         y = part(F, x, 1, 1, 300)
         return F.broadcast_add(F.exp(y), F.sum(y, axis=0, keepdims=True))
 
-    for net, shape in ((lambda F, x: F.exp(part(F, x, 1, 1, 9)), (3, 10)), (both, (3, 301)),
+    for net, shape in ((lambda F, x: F.exp(part(F, x, 1, 1, 9)), (3, 10)), (both, (3, 301)), (lambda F, x: F.exp(part(F, x, 1, 1, 4)), (2, 5, 14, 13)),
                        (lambda F, x: F.exp(F.transpose(x)), (200, 250))):  # fmt: skip
         x = nd.array(RNG.normal(size=shape))
         executor = bound(net, x)

@@ -71,8 +71,12 @@ def has_rows(node: Node, known: Known) -> bool:
     found = _as_view(node, known)
     if found is None or found[2] is None or not found[1]:
         return False
-    _, shape, strides, _ = found
-    return strides[-1] == 1 and shape[-1] >= MX_LONG_ROW
+    row = 1
+    for size, stride in zip(found[1][::-1], found[2][::-1], strict=True):
+        if size != 1 and stride != row:
+            break
+        row *= size
+    return row >= MX_LONG_ROW
 
 
 def is_plain(shape: tuple, strides: tuple | None, offset: int) -> bool:
