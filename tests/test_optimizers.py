@@ -215,6 +215,9 @@ def test_schedules_follow_the_largest_count():
     with pytest.raises(UserWarning, match="lr_scheduler sets") as caught:
         optimizer.set_learning_rate(3)
     assert isinstance(caught.value, OpValueError)
+    for name in ("learning_rate", "wd"):
+        with pytest.raises(OpTypeError, match=f"SGD: {name}='0.1' is text; expected a number"):
+            mx.optimizer.create("sgd", **{name: "0.1"})
     with pytest.raises(ValueError, match="'nope' is not registered"):
         mx.optimizer.create("nope")
     update(1, mx.nd.ones((1,)), w)  # a new weight begins to count, the rate does not go back

@@ -63,6 +63,9 @@ class Optimizer:
             raise _no_parameter(type(self), next(iter(unknown)))
         if param_idx2name is not None and not isinstance(param_idx2name, Mapping):
             raise OpTypeError(f"Optimizer: param_idx2name={shown(param_idx2name)} is not a dict of indices to names")
+        for name, value in {"learning_rate": learning_rate, "wd": wd}.items():
+            if isinstance(value, str):
+                raise OpTypeError(f"{type(self).__name__}: {name}={shown(value)} is text; expected a number")
         if lr_scheduler is None and learning_rate is None:
             learning_rate = 0.01
         elif learning_rate is not None and hasattr(lr_scheduler, "base_lr"):
