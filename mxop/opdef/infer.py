@@ -103,7 +103,7 @@ def compatible(a: Shape, b: Shape) -> bool:
 def check_sizes(who: str, shape: Sequence | None) -> None:
     """Raise unless a user's rule returned sizes: non-negative integers, or None if unknown."""
     for d in shape or ():
-        if d is not None and (isinstance(d, bool) or not hasattr(d, "__index__") or d < 0):
+        if (type(d) is not int or d < 0) and d is not None and (isinstance(d, bool) or not hasattr(d, "__index__") or d < 0):
             raise OpValueError(f"{who} returned {tuple(shape)}; expected sizes that are whole numbers and not negative")
 
 

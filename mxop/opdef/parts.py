@@ -80,7 +80,7 @@ class Part:
     def _expanded(self, key: Any) -> tuple:
         """Return a key with an item for each dimension."""
         key = key if isinstance(key, tuple) else (key,)
-        at = next((i for i, item in enumerate(key) if item is Ellipsis), len(key))
+        at = key.index(Ellipsis) if Ellipsis in key else len(key)
         missing = self.ndim - len(key) + (at < len(key))
         return (*key[:at], *[slice(None)] * missing, *key[at + 1 :])
 
@@ -102,6 +102,8 @@ class Part:
 
 def _broadcast(array: Any, shape: tuple[int, ...]) -> Any:
     """Return a view of an array, broadcast to a shape."""
+    if array.shape == shape:
+        return array
     lead = len(shape) - len(array.shape)
     if lead < 0 or any(d not in (1, wanted) for d, wanted in zip(array.shape, shape[lead:], strict=True)):
         raise OpValueError(f"a part of shape {array.shape} does not broadcast to one of shape {shape}")
