@@ -19,7 +19,7 @@ contrib, internal = nd.contrib, nd._internal
 OPERATORS = ("_sampled", "_sampled_grad", "_sampled_slopes", "BilinearSampler", "SpatialTransformer",
              "_contrib_DeformableConvolution", "ROIPooling", "_roi_pooling_grad", "_roi_pooling_taken", "_contrib_ROIAlign",
              "_roi_align_grad", "_contrib_PSROIPooling", "_psroi_pooling_grad", "_moved_regions", "_moved_regions_grad",
-             "_cvimresize", "_cvimresize_grad")  # fmt: skip
+             "_cvimresize", "_cvimresize_grad", "_resized", "_resized_grad")  # fmt: skip
 RNG = np.random.default_rng(17)
 BINS = {"pooled_size": (3, 2), "spatial_scale": 0.5}
 MOVED = {"spatial_scale": 0.5, "output_dim": 2, "group_size": 2, "pooled_size": 2, "sample_per_part": 2, "trans_std": 0.2}
@@ -58,6 +58,9 @@ CALLS = {
     "PSROIPooling": (contrib.PSROIPooling, [IMAGES, np.concatenate([ROIS, NO_NUMBERS])], 1,
                      {"spatial_scale": 0.5, "output_dim": 2, "pooled_size": 3, "group_size": 2}),
     "DeformablePSROIPooling": (contrib.DeformablePSROIPooling, [IMAGES, ROIS, RNG.uniform(-1, 1, (9, 4, 2, 2))], 3, MOVED),
+    "BilinearResize2D": (contrib.BilinearResize2D, [IMAGES], 1, {"height": 13, "width": 4}),
+    "BilinearResize2D, pixels": (contrib.BilinearResize2D, [IMAGES], 1, {"height": 4, "width": 17, "align_corners": False}),
+    "AdaptiveAvgPooling2D": (contrib.AdaptiveAvgPooling2D, [IMAGES], 1, {"output_size": (4, 5)}),
     **{f"resize {interp}": (internal._cvimresize, [IMAGES.transpose(0, 2, 3, 1)], 1, {"w": w, "h": h, "interp": interp})
        for interp, (w, h) in enumerate([(5, 4), (11, 4), (14, 13), (3, 5), (6, 20)])},
 }  # fmt: skip

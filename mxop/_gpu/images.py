@@ -7,7 +7,10 @@ order of the CPU's loops.  No function waits for the device.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
+
+import numpy as np
 
 from . import device
 from .elements import in_order, launch, sums_at
@@ -230,6 +233,17 @@ def resize(images: Any, out: Any, first_x: Any, at_x: Any, weights_x: Any, first
     _mix(images, lines, (first_x, at_x, weights_x), channels)
     last = _BYTES[way] if out.dtype.itemsize == 1 else "sum * (real)(float)scale"
     _mix(lines, out, (first_y, at_y, weights_y), out.shape[2] * channels, _STEPS.get(way, ""), last, scale)
+
+
+def mix(source: Any, out: Any, axis: int, parts: list[list[tuple[int, float]]]) -> None:
+    """Write weighted sums of elements along an axis: `parts` are the places of old ones and their weights, for each new one."""
+    source = _cupy(out).ascontiguousarray(source, np.float32 if source.dtype.itemsize == 2 else source.dtype)
+    found, every = _cupy(out).empty(out.shape, source.dtype), [term for part in parts for term in part]
+    starts, at = np.cumsum([0, *map(len, parts)], dtype=np.int32), np.array([k for k, _ in every], np.int32)
+    if out.size:
+        tables = starts, at, np.array([weight for _, weight in every], source.dtype)
+        _mix(source, found, tables, prod(out.shape[axis + 1 :]))
+    out[...] = found
 
 
 def _mix(source: Any, out: Any, tables: tuple, inner: int, step: str = "", last: str = "sum", scale: float = 1.0) -> None:

@@ -295,10 +295,10 @@ class Kernel(Operator[P]):
     def _infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
         if self._infer is not None:
             ins, outs = two_way.by_rule(self, self._infer, ins, outs, attrs)
-        if self._shape is not None and not all([infer.known(s) for s in ins]):
+        if self._shape is not None and not all(infer.known(s) for s in ins):
             names = (self.name, *self.input_names(attrs, len(ins)), *self.output_names(attrs, len(ins)))
             ins, outs = two_way.shapes(self._shape, names, ins, outs, attrs)
-        if all([infer.known(s) for s in ins]):
+        if all(infer.known(s) for s in ins):
             if self.make_view is not None and self._shape is None:
                 first = ins[0]
                 found = self.make_view(first, contiguous_strides(first), *ins[1:], **attrs)[0]
@@ -307,7 +307,7 @@ class Kernel(Operator[P]):
             else:
                 return ins, outs
             found = self._shapes("shape rule", self._shape or self.make_view, found, len(outs))
-            if any([o is not None for o in outs]):
+            if any(o is not None for o in outs):
                 found = infer.agreed(self.name, self.output_names(attrs, len(ins)), found, outs)
             return ins, found
         return ins, outs
@@ -320,7 +320,7 @@ class Kernel(Operator[P]):
 
     def _shapes(self, what: str, rule: Any, found: Any, n: int) -> list:
         """Return the shapes that a rule returned for `n` outputs, as a list."""
-        several = isinstance(found, list) or (isinstance(found, tuple) and any([isinstance(d, (list, tuple)) for d in found]))
+        several = isinstance(found, list) or (isinstance(found, tuple) and any(isinstance(d, (list, tuple)) for d in found))
         shapes = [_as_shape(f) for f in (found if several else [found])]
         if len(shapes) != n or None in shapes:
             raise OpTypeError(f"operator {self.name}{place(rule)}: its {what} returned {shown(found)}; expected the shape of "

@@ -22,14 +22,14 @@ def by_rule(op: Any, rule: Callable, ins: Sequence, outs: Sequence, params: Any)
     made = [[None if s is None else tuple(s) for s in part] for part in found]
     for shape in (*made[0], *made[1]):
         infer.check_sizes(who, shape)
-    if all([o is None for o in outs]):
+    if all(o is None for o in outs):
         return made[0], made[1]
     return made[0], infer.agreed(op.name, op.output_names(params, len(ins)), made[1], outs)
 
 
 def _count(part: Any) -> int | None:
     """Return the number of shapes in a list; None if it is not a list of shapes."""
-    fits = isinstance(part, (list, tuple)) and all([s is None or isinstance(s, (list, tuple)) for s in part])
+    fits = isinstance(part, (list, tuple)) and all(s is None or isinstance(s, (list, tuple)) for s in part)
     return len(part) if fits else None
 
 

@@ -214,10 +214,9 @@ def _mixes(op, rows):
 
     @op.gpu
     def _(xp, inputs, outputs, *, axis, how, **params):
-        data, out = (xp.moveaxis(a, axis, 0) for a in (inputs[0], outputs[0]))
-        wide = xp.float32 if data.dtype.itemsize == 2 else data.dtype
-        for i, row in enumerate(rows(len(data), len(out), how)):
-            out[i] = sum((data[place].astype(wide, copy=False) * weight for place, weight in row), 0.0)
+        from .._gpu.images import mix
+
+        mix(inputs[0], outputs[0], axis, rows(inputs[0].shape[axis], outputs[0].shape[axis], how))
 
 
 def _spread(n, size, how):

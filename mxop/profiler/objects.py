@@ -90,12 +90,14 @@ class Task(_Span):
     name : str
     """
 
+    _kind = ""
+
     def __init__(self, domain: Domain, name: str):
         super().__init__(name)
-        self._category = _of("Task", domain).name
+        self._category = _of(type(self).__name__, domain).name + self._kind
 
 
-class Frame(_Span):
+class Frame(Task):
     """One of many alike, such as a step of training.
 
     Parameters
@@ -104,9 +106,7 @@ class Frame(_Span):
     name : str
     """
 
-    def __init__(self, domain: Domain, name: str):
-        super().__init__(name)
-        self._category = f"{_of('Frame', domain).name},frame"
+    _kind = ",frame"
 
 
 class Event(_Span):
