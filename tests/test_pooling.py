@@ -82,3 +82,34 @@ def test_a_gpu_finds_the_same(simulated_gpu, kernel, stride, pad):
         found.append((y.asnumpy(), given.grad.asnumpy()))
     for a, b in zip(*found, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("pool_type", ["avg", "sum"])
+@pytest.mark.parametrize("shape, kernel, stride, pad", [
+    ((2, 3, 17, 19), (5, 4), (1, 2), (2, 1)), ((3, 1, 9, 9), (9, 9), (1, 1), (0, 0)), ((1, 40, 33), (7,), (3,), (0,)),
+    ((2, 2, 6, 7, 8), (3, 2, 5), (2, 1, 1), (1, 0, 2)), ((4, 5, 8, 16), (2, 2), (2, 2), (0, 0)),
+])  # fmt: skip
+def test_sums_of_windows_make_no_windows(pool_type, shape, kernel, stride, pad):
+    values = np.random.default_rng(5).normal(size=shape).astype("float32")
+    params = {"kernel": kernel, "stride": stride, "pad": pad, "pool_type": pool_type}
+    net = mx.sym.Pooling(mx.sym.Variable("x"), **params)
+    executor = net.bind(mx.cpu(), {"x": mx.nd.array(values)}, {"x": mx.nd.zeros(shape)})
+    told = executor.explain(is_train=True)
+    assert not any("_windows" in row.operator for row in told)
+    assert told.memory["planned"] <= 4 * 4 * values.size
+    padded = np.pad(values.astype("float64"), [(0, 0), (0, 0), *[(p, p) for p in pad]])
+    windows = np.lib.stride_tricks.sliding_window_view(padded, kernel, axis=tuple(range(2, len(shape))))
+    windows = windows[(slice(None), slice(None), *[slice(None, None, s) for s in stride])]
+    want = windows.sum(axis=tuple(range(-len(kernel), 0)))
+    want = want / np.prod(kernel) if pool_type == "avg" else want
+    np.testing.assert_allclose(executor.forward(is_train=True)[0].asnumpy(), want, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(executor.outputs[0].asnumpy(), mx.nd.Pooling(mx.nd.array(values), **params).asnumpy())
+
+
+def test_sums_of_windows_of_no_channels_and_of_what_is_infinite():
+    assert mx.nd.Pooling(mx.nd.array(np.zeros((2, 0, 4, 4))), kernel=(2, 2), pool_type="avg").shape == (2, 0, 3, 3)
+    x = np.zeros((1, 1, 3, 5))
+    x[0, 0, 0, 0], x[0, 0, 2, 4] = np.inf, np.nan
+    found = mx.nd.Pooling(mx.nd.array(x), kernel=(2, 2), pad=(1, 1), pool_type="sum").asnumpy()[0, 0]
+    assert np.isinf(found[:2, :2]).all() and np.isnan(found[2:, 4:]).all()
+    assert (found[:, 2:4] == 0).all() and (found[2:, :4] == 0).all() and (found[:2, 4:] == 0).all()

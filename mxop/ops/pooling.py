@@ -5,7 +5,7 @@ from typing import Literal
 from ..opdef import F, Shape, composite, elementwise, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import both_ways, compiled, float_types, on_both, size_of, typed_by_first, zero_gradient
+from ._shared import both_ways, compiled, device_of, float_types, on_both, size_of, typed_by_first, zero_gradient
 from .windows import before, channels_second, counts, frame, image, moved, transposed
 
 Layout = Literal[None, "NCDHW", "NCHW", "NCW", "NDHWC", "NHWC", "NWC"]
@@ -59,6 +59,8 @@ def Pooling(
         places = {"count": pooling_convention, **at._asdict()}
         if pool_type == "max" and _all_meet_images(at, pooling_convention):
             out = _largest(F, data, at, pooling_convention)
+        elif pool_type in ("avg", "sum") and pooling_convention == "valid" and data.shape[1]:
+            out = _summed(F, data, at) / (size_of(kernel) if pool_type == "avg" else 1)
         else:
             fill = float("-inf") if pool_type == "max" else 0.0
             out = _reduced(F, F._windows(data, fill=fill, **places), pool_type, p_value)
@@ -103,6 +105,12 @@ def _largest(F, data, at, count):
     at = F._largest_in_windows(data, kernel=at.kernel, stride=at.stride, pad=at.pad, count=count)
     found = F._take_lanes(F.Reshape(data, shape=(0, 0, -1)), F.Reshape(at, shape=(0, 0, -1)), axis=2)
     return F.reshape_like(found, at)
+
+
+def _summed(F, data, at):
+    """Return the sum of each window, which is a product with a filter of ones; no windows are made."""
+    ones = F.ones(shape=(data.shape[1], 1, *at.kernel), dtype=data.dtype, ctx=device_of(data))
+    return F._convolved(data, ones, num_group=data.shape[1], **at._asdict())
 
 
 def _one_each(F, pooled, data, n):
