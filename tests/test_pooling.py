@@ -113,3 +113,20 @@ def test_sums_of_windows_of_no_channels_and_of_what_is_infinite():
     found = mx.nd.Pooling(mx.nd.array(x), kernel=(2, 2), pad=(1, 1), pool_type="sum").asnumpy()[0, 0]
     assert np.isinf(found[:2, :2]).all() and np.isnan(found[2:, 4:]).all()
     assert (found[:, 2:4] == 0).all() and (found[2:, :4] == 0).all() and (found[:2, 4:] == 0).all()
+
+
+def test_the_largest_of_three_dimensions_makes_no_windows():
+    values = np.random.default_rng(6).integers(-2, 3, (2, 3, 5, 6, 7)).astype("float32")
+    net = mx.sym.Pooling(mx.sym.Variable("x"), kernel=(2, 3, 3), stride=(1, 2, 1))
+    executor = net.bind(mx.cpu(), {"x": mx.nd.array(values)}, {"x": mx.nd.zeros(values.shape)})
+    assert not any("_windows" in row.operator.replace("_largest_in_windows", "") for row in executor.explain(is_train=True))
+    windows = np.lib.stride_tricks.sliding_window_view(values, (2, 3, 3), axis=(2, 3, 4))[:, :, :, ::2].reshape(
+        2, 3, 4, 2, 5, 18
+    )
+    np.testing.assert_array_equal(executor.forward(is_train=True)[0].asnumpy(), windows.max(axis=-1))
+    executor.backward()
+    want = np.zeros(values.shape)
+    for *at, i, j, k in np.ndindex(windows.shape[:-1]):
+        place = np.unravel_index(windows[(*at, i, j, k)].argmax(), (2, 3, 3))  # the first of equal ones
+        want[(*at, i + place[0], 2 * j + place[1], k + place[2])] += 1
+    np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), want)

@@ -6,7 +6,7 @@ from ..opdef import F, Shape, composite, elementwise, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpValueError
 from ._shared import both_ways, compiled, device_of, float_types, on_both, size_of, typed_by_first, zero_gradient
-from .windows import before, channels_second, counts, frame, image, moved, transposed
+from .windows import Frame, before, channels_second, counts, frame, image, moved, transposed
 
 Layout = Literal[None, "NCDHW", "NCHW", "NCW", "NDHWC", "NHWC", "NWC"]
 
@@ -95,13 +95,18 @@ def _reduced(F, windows, pool_type, p_value):
 
 
 def _all_meet_images(at, count):
-    """Return whether each window of one or two dimensions has an element of its image, whatever the image's size."""
+    """Return whether each window has an element of its image, whatever the image's size."""
     overhang = [step - 1 if count == "full" else 0 for step in at.stride]
-    return len(at.kernel) < 3 and all(p + more < k for p, more, k in zip(at.pad, overhang, at.kernel, strict=True))
+    return all(p + more < k for p, more, k in zip(at.pad, overhang, at.kernel, strict=True))
 
 
 def _largest(F, data, at, count):
-    """Return the largest element of each window; no windows are made."""
+    """Return the largest element of each window, of three dimensions those of its planes first; no windows are made."""
+    if len(at.kernel) == 3:
+        planes = _largest(F, F.Reshape(data, shape=(0, -3, 0, 0)), Frame(*[v[1:] for v in at]), count)
+        columns = F.Reshape(planes, shape=(0, -4, -1, data.shape[2], -3))
+        found = _largest(F, columns, Frame(*[(v[0], one) for v, one in zip(at, (1, 1, 1, 0), strict=True)]), count)
+        return F.Reshape(found, shape=(0, 0, 0, -4, -1, planes.shape[3]))
     at = F._largest_in_windows(data, kernel=at.kernel, stride=at.stride, pad=at.pad, count=count)
     found = F._take_lanes(F.Reshape(data, shape=(0, 0, -1)), F.Reshape(at, shape=(0, 0, -1)), axis=2)
     return F.reshape_like(found, at)
