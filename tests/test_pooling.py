@@ -120,11 +120,10 @@ def test_the_largest_of_three_dimensions_makes_no_windows():
     net = mx.sym.Pooling(mx.sym.Variable("x"), kernel=(2, 3, 3), stride=(1, 2, 1))
     executor = net.bind(mx.cpu(), {"x": mx.nd.array(values)}, {"x": mx.nd.zeros(values.shape)})
     assert not any("_windows" in row.operator.replace("_largest_in_windows", "") for row in executor.explain(is_train=True))
-    windows = np.lib.stride_tricks.sliding_window_view(values, (2, 3, 3), axis=(2, 3, 4))[:, :, :, ::2].reshape(
-        2, 3, 4, 2, 5, 18
-    )
+    windows = np.lib.stride_tricks.sliding_window_view(values, (2, 3, 3), axis=(2, 3, 4))[:, :, :, ::2]
+    windows = windows.reshape(2, 3, 4, 2, 5, 18)
     np.testing.assert_array_equal(executor.forward(is_train=True)[0].asnumpy(), windows.max(axis=-1))
-    executor.backward()
+    executor.backward([mx.nd.ones(windows.shape[:-1])])
     want = np.zeros(values.shape)
     for *at, i, j, k in np.ndindex(windows.shape[:-1]):
         place = np.unravel_index(windows[(*at, i, j, k)].argmax(), (2, 3, 3))  # the first of equal ones
