@@ -40,7 +40,7 @@ cdef class Program:
     cdef StepC* steps
     cdef ScalarC* scalars
     cdef Code* codes
-    cdef double computed(self, const ScalarC* scalar, const Value* params) noexcept nogil
+    cdef double computed(self, const ScalarC* scalar, const Value* params, const char* scalars) noexcept nogil
     cdef bint* keys             # of each input: whether it is a key of random numbers
     cdef bint* valued           # and whether it is taken as scalars, of which there are n_values
     cdef int n_values

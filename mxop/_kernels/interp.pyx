@@ -56,6 +56,7 @@ cdef bint streams(Py_ssize_t nbytes) noexcept nogil:
 
 cdef enum:  # what makes a number of parameters
     PUSH_PARAM
+    PUSH_SCALAR
     PUSH_NUMBER
     ADD
     SUB
@@ -65,6 +66,11 @@ cdef enum:  # what makes a number of parameters
     SQUARE
 
 OPERATIONS = {"add": ADD, "sub": SUB, "mul": MUL, "div": DIV, "neg": NEGATIVE, "square": SQUARE}
+
+
+cdef bint reads_inputs(object number) except -1:
+    """Return whether a number is made of values of inputs."""
+    return any([hasattr(part, "input") for part in getattr(number, "postfix", ())])
 
 
 cdef Code code_of(object part, list names) except *:
@@ -142,18 +148,19 @@ cdef class Program:
 
     def __cinit__(self, program, params, int ctype):
         cdef int i, j, offset = 0, at_code = 0
-        cdef list steps = program.steps, names = list(params)
+        cdef list steps = program.steps, names = list(params), numbers = [v for s in steps for v in s.scalars]
+        cdef int spare = len(numbers)  # where scalars begin that are parameters in numbers made of values of inputs, too
         cdef const mx_instruction* known
         self.n_inputs, self.n_outputs, self.n_registers = program.n_inputs, program.n_outputs, program.n_registers
         self.n_steps, self.ctype, self.itemsize = len(steps), ctype, itemsize_of(ctype)
-        self.n_scalars = sum([len(s.scalars) for s in steps])
+        self.n_scalars = spare + sum([isinstance(part, str) for v in numbers if reads_inputs(v) for part in v.postfix])
         self.listing = str(program)
         self.copies = self.n_inputs == self.n_outputs == 1 and [s.name for s in steps] == ["x0"]
         self.steps = <StepC*>calloc(self.n_steps + 1, sizeof(StepC))
         self.scalars = <ScalarC*>calloc(self.n_scalars + 1, sizeof(ScalarC))
         self.keys, self.valued = <bint*>calloc(self.n_inputs + 1, sizeof(bint)), <bint*>calloc(self.n_inputs + 1, sizeof(bint))
         self.made_of, self.params, self.variants = program, names, {}
-        self.codes = <Code*>calloc(sum([len(getattr(v, "postfix", ())) for s in steps for v in s.scalars]) + 1, sizeof(Code))
+        self.codes = <Code*>calloc(sum([len(getattr(v, "postfix", ())) for v in numbers]) + 1, sizeof(Code))
         if self.steps == NULL or self.scalars == NULL or self.keys == NULL or self.valued == NULL or self.codes == NULL:
             raise MemoryError()
         for k in program.keys:
@@ -178,10 +185,14 @@ cdef class Program:
                 if isinstance(value, str):
                     self.scalars[offset].param = names.index(value)
                 elif hasattr(value, "postfix"):
-                    self.scalars[offset].param = -4 if any([hasattr(part, "input") for part in value.postfix]) else -2
+                    self.scalars[offset].param = -4 if reads_inputs(value) else -2
                     self.scalars[offset].code, self.scalars[offset].n_codes = at_code, len(value.postfix)
                     for part in value.postfix:
                         self.codes[at_code] = code_of(part, names)
+                        if isinstance(part, str) and self.scalars[offset].param == -4:
+                            self.scalars[spare].param, self.codes[at_code].param = self.codes[at_code].param, spare
+                            self.codes[at_code].op = PUSH_SCALAR
+                            spare += 1
                         at_code += 1
                 elif hasattr(value, "input"):
                     self.scalars[offset].param, self.scalars[offset].code = -3, value.input
@@ -201,16 +212,18 @@ cdef class Program:
     def __str__(self):
         return self.listing
 
-    cdef double computed(self, const ScalarC* scalar, const Value* params) noexcept nogil:
-        """Compute a number of parameters with the roundings of the compute type, float32 or float64."""
+    cdef double computed(self, const ScalarC* scalar, const Value* params, const char* scalars) noexcept nogil:
+        """Compute a number of parameters, or values of inputs, with the roundings of the compute type, float32 or float64."""
         cdef double stack[16]
         cdef int i, top = -1
         cdef const Code* code
         for i in range(scalar.code, scalar.code + scalar.n_codes):
             code = &self.codes[i]
-            if code.op == PUSH_PARAM or code.op == PUSH_NUMBER:
+            if code.op <= PUSH_NUMBER:
                 top += 1
                 stack[top] = params[code.param].d if code.op == PUSH_PARAM else code.value
+                if code.op == PUSH_SCALAR:
+                    stack[top] = (<const float*>scalars)[code.param] if self.ctype == 0 else (<const double*>scalars)[code.param]
             elif code.op == NEGATIVE:
                 stack[top] = -stack[top]
             elif code.op == SQUARE:
@@ -286,7 +299,7 @@ cdef class Program:
                 ISA.loads[operand.dtype][self.ctype](1, p, 0, <void*>&values[i].d if self.ctype == 1 else <void*>&values[i].i)
         for i in range(self.n_scalars):
             if self.scalars[i].param == -4:
-                put_scalar(self.ctype, scalars, i, self.computed(&self.scalars[i], values), 0)
+                put_scalar(self.ctype, scalars, i, self.computed(&self.scalars[i], values, scalars), 0)
             elif self.scalars[i].param == -3 and self.ctype <= 1:
                 put_scalar(self.ctype, scalars, i, values[self.scalars[i].code].d, 0)
             elif self.scalars[i].param == -3:
@@ -313,7 +326,7 @@ cdef class Program:
         for i in range(self.n_scalars):
             v = params[self.scalars[i].param] if self.scalars[i].param >= 0 else self.scalars[i].value
             if self.scalars[i].param == -2:
-                v.d = self.computed(&self.scalars[i], params)
+                v.d = self.computed(&self.scalars[i], params, buffer)
             put_scalar(self.ctype, buffer, i, v.d, v.i)
 
     cdef bint takes_halves(self, const Operand* inputs, const Operand* output) noexcept nogil:

@@ -228,15 +228,13 @@ def compile_program(
 def _with_scalars(roots: Sequence[Expr]) -> Sequence[Expr]:
     """Return formulas in which each formula of parameters only is a parameter, whose label is a :class:`Number`."""
     made: dict[Expr, Expr] = {}
-    numbers: dict[int, set[bool]] = {}  # what each is made of: values of inputs, other parameters
+    numbers: set[int] = set()
     for n in walk(roots):
         if n.kind in (PARAM, CONST):
-            numbers[n.uid] = {isinstance(n.label, ValueOf)} if n.kind == PARAM else set()
+            numbers.add(n.uid)
         elif n.label in SCALAR_OPS and n.args and all(a.uid in numbers for a in n.args) and len(_below(n)) <= MAX_PARTS:
-            parts = set().union(*(numbers[a.uid] for a in n.args))
-            if len(parts) <= 1:
-                numbers[n.uid] = parts
-                made[n] = param(Number(n))  # type: ignore[arg-type]
+            numbers.add(n.uid)
+            made[n] = param(Number(n))  # type: ignore[arg-type]
     return substitute(roots, made) if made else roots
 
 
