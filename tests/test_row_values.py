@@ -5,6 +5,9 @@ import pytest
 
 import mxop as mx
 from mxop import nd
+from mxop._core import core
+from mxop._kernels.instruction_sets import has_instruction
+from mxop.formula import compile_program, input_, param
 
 BINARY = (
     "add",
@@ -63,6 +66,26 @@ def test_formulas_of_rows(level):
             wanted = compiled(given[0], *(whole(b, shape) for b in given[1:]))
             for one, other in zip(compiled(*given), wanted, strict=True):
                 same(one, other)
+
+
+def test_a_number_of_a_row_may_hold_parameters():
+    """As a mean does, which is a sum divided by a count that another size changes: once a row, not for each element."""
+    x, total, n, eps = input_(0), input_(1), param("n"), param("eps")
+    program = compile_program((x - total / n * (eps + 2),), 2, lambda name: has_instruction(name, 0), True, frozenset([1]))
+    (step,) = program.steps
+    assert step.srcs == (0,) and [str(v) for v in step.scalars] != ["in1[...]"]
+    rng = np.random.default_rng(8)
+    for dtype in ("float32", "float64"):
+        for shape in ((3, 1, 7), (16, 1, 300), (20, 1, 1000)):
+            data, sums = (nd.array(rng.normal(size=s), dtype=dtype) for s in (shape, (*shape[:2], 1)))
+            out = nd.empty(shape, dtype=dtype)
+            values = {"n": 3.0, "eps": 0.1}
+            wide = nd.array(np.broadcast_to(sums.asnumpy(), shape).copy(), dtype=dtype)
+            found = []
+            for second in (sums, wide):
+                core.prepare_formula((x - total / n * (eps + 2),), [data, second], [out], [1], values).run()
+                found.append(out.asnumpy())
+            np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("req", ["write", "add"])
