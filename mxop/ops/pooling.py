@@ -8,6 +8,7 @@ from ..support.errors import OpValueError
 from ._shared import both_ways, compiled, device_of, float_types, on_both, size_of, typed_by_first, zero_gradient
 from .windows import Frame, before, channels_second, counts, frame, image, moved, transposed
 
+SMALL_WINDOW = 4  # elements along each axis, and what is larger is summed up along one axis after the other
 Layout = Literal[None, "NCDHW", "NCHW", "NCW", "NDHWC", "NHWC", "NWC"]
 
 
@@ -105,7 +106,7 @@ def _largest(F, data, at, count):
     if len(at.kernel) == 3:
         planes = _largest(F, F.Reshape(data, shape=(0, -3, 0, 0)), Frame(*[v[1:] for v in at]), count)
         columns = F.Reshape(planes, shape=(0, -4, -1, data.shape[2], -3))
-        found = _largest(F, columns, Frame(*[(v[0], one) for v, one in zip(at, (1, 1, 1, 0), strict=True)]), count)
+        found = _largest(F, columns, Frame(*[v[:2] for v in at.along(0)]), count)
         return F.Reshape(found, shape=(0, 0, 0, -4, -1, planes.shape[3]))
     at = F._largest_in_windows(data, kernel=at.kernel, stride=at.stride, pad=at.pad, count=count)
     found = F._take_lanes(F.Reshape(data, shape=(0, 0, -1)), F.Reshape(at, shape=(0, 0, -1)), axis=2)
@@ -113,9 +114,15 @@ def _largest(F, data, at, count):
 
 
 def _summed(F, data, at):
-    """Return the sum of each window, which is a product with a filter of ones; no windows are made."""
-    ones = F.ones(shape=(data.shape[1], 1, *at.kernel), dtype=data.dtype, ctx=device_of(data))
-    return F._convolved(data, ones, num_group=data.shape[1], **at._asdict())
+    """Return the sum of each window, by filters of ones; no windows are made.
+
+    Large ones are summed up along one axis after the other, which is faster, and rounds less; but not one for a whole image.
+    """
+    at_once = max(at.kernel) <= SMALL_WINDOW or tuple(data.shape[2:]) == at.kernel
+    for part in [at] if at_once else [at.along(axis) for axis in range(len(at.kernel))]:
+        ones = F.ones(shape=(data.shape[1], 1, *part.kernel), dtype=data.dtype, ctx=device_of(data))
+        data = F._convolved(data, ones, num_group=data.shape[1], **part._asdict())
+    return data
 
 
 def _one_each(F, pooled, data, n):

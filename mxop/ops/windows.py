@@ -32,6 +32,11 @@ class Frame(NamedTuple):
         """Return how many elements `n` windows span, without padding."""
         return (n - 1) * self.stride[axis] + self.reach(axis) - 2 * self.pad[axis]
 
+    def along(self, axis):
+        """Return the same along one axis, with windows of one element along the others."""
+        none = zip(self, (1, 1, 1, 0), strict=True)
+        return Frame(*[(*(one,) * axis, v[axis], *(one,) * (len(v) - axis - 1)) for v, one in none])
+
 
 def frame(op, kernel, stride=(), dilate=(), pad=()):
     """Return the frame that an operator's parameters describe; each may be left empty, all but the kernel."""
