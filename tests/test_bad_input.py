@@ -211,6 +211,8 @@ GROWTH = [
     (lambda: nd.zeros((2**50,)), MemoryError, ["4503599627370496"]),
     (lambda: nd.arange(2**50), MemoryError, ["nd.arange"]),
     (lambda: nd.zeros((2**63,)), ValueError, ["9223372036854775808", "too large"]),
+    (lambda: nd.eye(3, 2**63 // 3 * 2 + 2), ValueError, ["(3, 6148914691236517206)", "too large"]),  # 2**64 + 2 elements
+    (lambda: nd.tile(nd.ones((3, 3)), reps=(2**32, 2**32)), ValueError, ["(12884901888, 12884901888)", "too large"]),
     (lambda: nd.reshape(ONES, shape=(2**63, -1)), ValueError, ["Reshape", "9223372036854775808", "integers"]),
     (lambda: sym.exp(a).simple_bind(mx.cpu(), a=(2**40, 2**40)), ValueError, ["too large"]),
 ]  # fmt: skip

@@ -125,6 +125,7 @@ def test_ranges():
         (lambda: nd.full((2,), 1, out=nd.zeros((3,))), ValueError, r"\(2,\)"),
         (lambda: nd.arange(0, 1, 0), ValueError, "step"),
         (lambda: nd.arange(0, 1, repeat=0), ValueError, "repeat"),
+        (lambda: nd.arange(0, 3, repeat=2**63 // 3 * 2 + 2), ValueError, "nd.arange: .*too (big|large)"),  # 2**64 + 2
         (lambda: nd.arange(float("inf")), ValueError, "finite"),
         (lambda: nd.arange("a"), TypeError, "numbers"),
         (lambda: nd.linspace(0, 1, -1), ValueError, "negative"),

@@ -6,7 +6,7 @@ call into a placeholder; :meth:`Places.run` puts pointers into real arrays there
 from cpython.object cimport PyObject
 from libc.stdlib cimport free, realloc
 
-from mxop._core.array cimport Array, new_array, read_pointer, view_of, wrapped
+from mxop._core.array cimport Array, in_c_order, read_pointer, template, view_of, wrapped
 from mxop._core.device cimport device_of
 from mxop._core.lazy cimport run_all
 from mxop._kernels.instruction_sets cimport itemsize_of
@@ -79,17 +79,9 @@ cdef class Places:
 
         Strides (in elements) that are not those of C order may be negative: elements are where they are in the real array.
         """
-        cdef Array a = new_array()
-        cdef Py_ssize_t step = itemsize_of(dtype), size = 1
+        cdef Array like = template(shape, dtype), a = in_c_order(like.ndim, like.shape_, dtype)  # which refuses an overflow
         cdef int i
-        a.set_dims(<int>len(shape))
-        for i in range(a.ndim - 1, -1, -1):
-            a.shape_[i] = shape[i]
-            a.strides_[i] = step
-            step *= max(<Py_ssize_t>shape[i], 1)
-            size *= <Py_ssize_t>shape[i]
-        a.dtype, a.size, a.contiguous = dtype, size, True
-        if size * itemsize_of(dtype) >> (SHIFT - 1) or self.bases >> BITS:
+        if a.size * itemsize_of(dtype) >> (SHIFT - 1) or self.bases >> BITS:
             raise OverflowError("an array is too large for a plan")
         a.data = <char*>(self.mark | (<Py_ssize_t>self.bases << SHIFT) | MIDDLE)
         for i in range(a.ndim if strides is not None else 0):

@@ -235,10 +235,8 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
         if stop is None:
             start, stop = 0, start
         try:
-            if step == 0:
-                raise OpValueError("nd.arange: step must not be 0")
-            if operator.index(repeat) < 1:
-                raise OpValueError(f"nd.arange: repeat={repeat} must be at least 1")
+            if step == 0 or operator.index(repeat) < 1:
+                raise OpValueError(f"nd.arange: step={step} and repeat={repeat}; expected a step other than 0 and repeat >= 1")
             count = range_length("nd.arange", start, stop, step)
         except OpValueError:
             raise
@@ -250,7 +248,8 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
         with translated("nd.arange"):
             code = dtypes.code_of(dtype)
             values = spaced(np, count, start, step, code not in dtypes.FLOATS and code != dtypes.BOOL)
-            return placed(_contiguous(np.repeat(values, repeat), code, "nd.arange"), device(ctx, "nd.arange"))
+            repeated = np.broadcast_to(values[:, None], (count, repeat)).reshape(-1)  # np.repeat crashes if sizes overflow
+            return placed(_contiguous(repeated, code, "nd.arange"), device(ctx, "nd.arange"))
     except MXNetError as problem:
         shorten(problem)
         raise
