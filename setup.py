@@ -43,6 +43,7 @@ NO_COMPILER = (
     "again. Debian, Ubuntu: apt install build-essential python3-dev; Fedora: dnf install gcc python3-devel; macOS: "
     "xcode-select --install; Windows: the Build Tools for Visual Studio; conda: conda install c-compiler"
 )
+OLD_CYTHON = "mxop: Cython {} would compile wrong code, which mistakes arguments of some calls; install Cython 3.1.4 or newer"
 #: The levels of x86-64, one instruction set after another: GCC has -march=x86-64-v3 from version 11 on.
 V2 = ("-mcx16", "-msahf", "-mpopcnt", "-msse4.2")
 V3 = (*V2, "-mavx2", "-mbmi", "-mbmi2", "-mf16c", "-mfma", "-mlzcnt", "-mmovbe", "-mxsave")
@@ -238,6 +239,9 @@ class Build(build_ext):
         plain.append(f"{'/FI' if msvc else '-include'}{INCLUDE}/mxop_traceback.h")
         if not self.compiles("#include <Python.h>\nint main(void) { return 0; }\n"):
             sys.exit(NO_COMPILER)
+        cython = metadata.version("Cython")
+        if tuple(map(int, re.findall(r"\d+", cython)[:3])) < (3, 1, 4):
+            sys.exit(OLD_CYTHON.format(cython))
         openmp = self.openmp_flags(msvc)
         taken = {flag for flag in OF_GCC if self.takes(flag)}
         for extension in self.extensions:

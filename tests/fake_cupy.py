@@ -451,8 +451,8 @@ def _from_dlpack(owner):
     assert kind in (2, 13)
     capsule = owner.__dlpack__(stream=_current[-1])
     _device_field(capsule)[:] = (1, 0)
-    proxy = types.SimpleNamespace(__dlpack__=lambda **options: capsule, __dlpack_device__=lambda: (1, 0))
-    found = _wrap(np.from_dlpack(proxy))
+    proxy = type("Proxy", (), {"__dlpack__": lambda self, **options: capsule, "__dlpack_device__": lambda self: (1, 0)})
+    found = _wrap(np.from_dlpack(proxy()))
     found.device = Device(place)
     return found
 

@@ -43,6 +43,12 @@ def log_gamma(x):
     return np.where(x == -np.inf, np.inf, found).astype(x.dtype)
 
 
+def gamma(x):
+    """Return what C does; SciPy's is another at -inf, and that of old versions at poles."""
+    found = np.where((x < 0) & (x == np.floor(x)), np.nan, functions.gamma(x))
+    return np.where(x == 0, np.copysign(np.inf, x), found).astype(x.dtype)
+
+
 def away_from_zero(x):
     return np.copysign(np.floor(abs(x) + np.where(abs(x) < 2.0**20, x.dtype.type(0.5), 0)), x)
 
@@ -52,7 +58,7 @@ THEIRS = {
     "softsign": lambda x: x / (1 + abs(x)),
     "rint": lambda x: np.copysign(np.ceil(x - np.where(abs(x) < 2.0**20, x.dtype.type(0.5), 0)), x),
     "round": away_from_zero,
-    "gamma": functions.gamma,
+    "gamma": gamma,
     "gammaln": log_gamma,
     "digamma": functions.digamma,
     "sigmoid": functions.expit,
