@@ -576,3 +576,10 @@ def test_sequences_are_neither_repeated_nor_extended(other, dtype):
 def test_text_is_formatted_with_arrays():
     two = nd.array([2], dtype="int32")
     assert "[2]" in operator.mod("%s", two) and [1, 2, 3][two] == 3 and list(range(two)) == [0, 1]
+
+
+@pytest.mark.parametrize("repeat", [1, 2])
+def test_a_range_may_be_written(repeat):
+    x = nd.arange(3, repeat=repeat)
+    x[:] += 1
+    assert x.asnumpy().tolist() == [1.0] * repeat + [2.0] * repeat + [3.0] * repeat

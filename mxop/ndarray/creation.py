@@ -248,7 +248,7 @@ def arange(start: float, stop: float | None = None, step: float = 1.0, repeat: i
         with translated("nd.arange"):
             code = dtypes.code_of(dtype)
             values = spaced(np, count, start, step, code not in dtypes.FLOATS and code != dtypes.BOOL)
-            repeated = np.broadcast_to(values[:, None], (count, repeat)).reshape(-1)  # np.repeat crashes if sizes overflow
+            repeated = np.broadcast_to(values[:, None], (count, repeat)).flatten()  # np.repeat crashes if sizes overflow
             return placed(_contiguous(repeated, code, "nd.arange"), device(ctx, "nd.arange"))
     except MXNetError as problem:
         shorten(problem)

@@ -61,7 +61,8 @@ def Pooling(
         if pool_type == "max" and _all_meet_images(at, pooling_convention):
             out = _largest(F, data, at, pooling_convention)
         elif pool_type in ("avg", "sum") and pooling_convention == "valid" and data.shape[1]:
-            out = _summed(F, data, at) / (size_of(kernel) if pool_type == "avg" else 1)
+            out = _summed(F, data, at)
+            out = out / size_of(kernel) if pool_type == "avg" else out
         else:
             fill = float("-inf") if pool_type == "max" else 0.0
             out = _reduced(F, F._windows(data, fill=fill, **places), pool_type, p_value)
@@ -118,7 +119,7 @@ def _summed(F, data, at):
 
     Large ones are summed up along one axis after the other, which is faster, and rounds less; but not one for a whole image.
     """
-    at_once = max(at.kernel) <= SMALL_WINDOW or tuple(data.shape[2:]) == at.kernel
+    at_once = max(at.kernel) <= SMALL_WINDOW or (not any(at.pad) and tuple(data.shape[2:]) == at.kernel)
     for part in [at] if at_once else [at.along(axis) for axis in range(len(at.kernel))]:
         ones = F.ones(shape=(data.shape[1], 1, *part.kernel), dtype=data.dtype, ctx=device_of(data))
         data = F._convolved(data, ones, num_group=data.shape[1], **part._asdict())

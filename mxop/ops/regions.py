@@ -15,7 +15,6 @@ from ._shared import IN_IMAGES, Count, adjoint, compiled, flat, float_types, in_
 Scale = Annotated[float, Range(0, 1)]
 _Size = Annotated[int, Range(0)]
 MOST_SAMPLES, MOST_TURNED = 2**20, 2**10
-AT_ONCE = 8  # regions whose samples are taken together
 
 
 # ---- regions and their images ----------------------------------------------------------------------------------------------
@@ -412,7 +411,7 @@ def _turned(np, rois, images, limits, *, pooled_size, spatial_scale, sampling_ra
 def _together(np, *turned, **params):
     """Yield the numbers of some regions of one image that have equal numbers of samples, the image, these, and one grid."""
     for (image, n), found in groupby(_turned(np, *turned, **params), lambda region: region[1:3]):
-        while some := list(islice(found, AT_ONCE)):
+        while some := list(islice(found, max(1, compiled("machine").MX_RUN // n))):
             yield [region[0] for region in some], image, n, np.concatenate([region[3] for region in some], axis=2)
 
 
