@@ -328,3 +328,28 @@ def test_places_outside_of_the_image_are_left_out():
     head, image = nd.array([[[[1, 2], [3, 4]]]]), nd.ones((1, 1, 2, 2))
     assert nd._internal._roi_pooling_grad(head, rois, places, image).asnumpy().ravel().tolist() == [0, 0, 0, 2]
     assert nd._internal._roi_pooling_taken(image, rois, places).asnumpy().ravel().tolist() == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("ratio", [-1, 1, 3])
+def test_many_turned_regions_are_what_each_is_alone(ratio):
+    """The samples of several regions of an image are taken together, in the order of the images."""
+    rng = np.random.default_rng(ratio + 5)
+    data = rng.normal(size=(3, 2, 9, 11))
+    rois = np.concatenate([rng.integers(-1, 3, (150, 1)), rng.uniform(-2, 11, (150, 2)), rng.uniform(0.5, 9, (150, 2)),
+                           rng.uniform(-180, 180, (150, 1))], axis=1)  # fmt: skip
+    params = {"pooled_size": (3, 2), "spatial_scale": 1.0, "sampling_ratio": ratio}
+    x, head = nd.array(data, dtype="float64"), nd.array(rng.normal(size=(150, 2, 3, 2)), dtype="float64")
+    x.attach_grad()
+    with autograd.record():
+        together = contrib.RROIAlign(x, nd.array(rois, dtype="float64"), **params)
+    together.backward(head)
+    total = np.zeros(data.shape)
+    for k, roi in enumerate(rois):
+        y = nd.array(data, dtype="float64")
+        y.attach_grad()
+        with autograd.record():
+            alone = contrib.RROIAlign(y, nd.array(roi[None], dtype="float64"), **params)
+        alone.backward(head[k : k + 1])
+        np.testing.assert_array_equal(together[k : k + 1].asnumpy(), alone.asnumpy())
+        total += y.grad.asnumpy()
+    np.testing.assert_allclose(x.grad.asnumpy(), total, rtol=1e-12, atol=1e-12)
