@@ -26,7 +26,7 @@ cdef struct Ahead:
     Py_ssize_t each[MOST_AHEAD]     # for a part of an instruction
 
 cdef struct ScalarC:
-    int param                   # index of a parameter; -1: the value; -2: computed; -3: the value of input `code`; -4: computed of such
+    int param                   # index of a parameter; -1: the value; -2: computed; -3: the value of input `code`; -4: computed of such, and of others
     Value value
     int code, n_codes           # of what is computed: where its postfix is
 
