@@ -112,7 +112,8 @@ NAMED = {
         _core/array.pxd:MAX_VALUES _core/elementwise.pyx:MAX_REGISTERS _core/elementwise.pyx:LATEST
         _core/lazy.pyx:MOST_CALLS _core/plans.pyx:MOST _core/prepare.pxd:MOST_PLACES _core/profile.pyx:FIRST_ROOM
         _core/recent.pxd:SLOTS _core/recent.pyx:PLANS _core/recent.pyx:FORMS _core/recent.pyx:ROOM
-        _core/recent.pyx:ITEMS _kernels/along.pyx:MOST_PARTS _kernels/include/mxop_team.h:MX_SHARES _kernels/sampling.pyx:BLOCK
+        _core/recent.pyx:ITEMS _kernels/along.pyx:MOST_PARTS _kernels/include/mxop_team.h:MX_SHARES
+        _kernels/include/mxop_bulk.h:MX_AROUND
         _kernels/interp.pxd:MOST_REGISTERS _kernels/interp.pxd:MOST_SCALARS _kernels/interp.pxd:MOST_TINY
         _kernels/memory.pyx:N_CLASSES _kernels/memory.pyx:PUT_OFF _kernels/memory.pyx:MANY_PUT_OFF
         _kernels/reduce.pyx:TOGETHER graph/constants.py:LARGEST graph/formulas.py:_MANY graph/functions.py:MOST

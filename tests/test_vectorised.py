@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import platform
+import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -34,6 +36,20 @@ def test_loops_are_read_from_the_text():
 def test_generated_loops_are_vectors(level):
     levels, plain = vectorised.flags()
     assert vectorised.scalar_loops([*plain, *levels[level]], fma=level != "v2") == []
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None or platform.machine() != "x86_64", reason="reads GCC's report")
+@pytest.mark.parametrize("level", ["v2", "v3", "v4"])
+def test_pixels_around_places_are_found_by_vectors(level, tmp_path):
+    levels, plain = vectorised.flags()
+    source, report = tmp_path / "around.c", tmp_path / "report"
+    source.write_text('#include "mxop_around.h"\nmx_look_around of[] = {mx_look_around_f32, mx_look_around_f64};\n')
+    options = [*plain, *levels[level], f"-I{vectorised.INCLUDE}", f"-fopt-info-vec={report}"]
+    subprocess.run(["gcc", *options, "-c", source, "-o", tmp_path / "around.o"], check=True)
+    text = (vectorised.INCLUDE / "mxop_around_type.h").read_text(encoding="utf-8").split("\n")
+    loops = [str(k) for k, line in enumerate(text, 1) if line.lstrip().startswith("for (")]
+    found = re.findall(r"mxop_around_type.h:(\d+):\d+: optimized: loop vectorized", report.read_text())
+    assert len(loops) == 2 and set(found) == set(loops) and found.count(loops[0]) >= 4  # of two axes and types
 
 
 @pytest.mark.slow

@@ -23,6 +23,9 @@ cdef extern from "mxop_block.h" nogil:
         void (*halves)(mx_loop loop, int sources, Py_ssize_t n, char* o, const char* const* x, const void* scalars, bint stream) noexcept nogil
 
 cdef extern from "mxop_bulk.h" nogil:
+    ctypedef struct mx_frame:
+        Py_ssize_t height, width
+        int unit, clamp
     ctypedef struct mx_bulk:
         void (*move)(int way, int size, Py_ssize_t n0, Py_ssize_t n1, const char* s, Py_ssize_t s0, Py_ssize_t s1, char* d,
                      Py_ssize_t d0, Py_ssize_t d1, int stream) noexcept nogil
@@ -36,6 +39,8 @@ cdef extern from "mxop_bulk.h" nogil:
                                 Py_ssize_t width) noexcept nogil
         void (*csr_row[2][2])(void* target, const void* rows, const void* values, const void* columns, Py_ssize_t n,
                               Py_ssize_t width) noexcept nogil
+        void (*look_around[2])(const void* x, const void* y, Py_ssize_t n, const mx_frame* s, int down, int across,
+                               Py_ssize_t* places, void* weights) noexcept nogil
 
 cdef const mx_isa_table* ISA
 cdef const mx_bulk* BULK

@@ -1,6 +1,6 @@
 /* mxop_bulk.h - what one build for an instruction set offers beside the loops of formulas: whatever works on several rows.
 
-   The functions are in mxop_move.h, mxop_fold.h and mxop_csr.h.  Tables of seven are by compute type. */
+   The functions are in mxop_move.h, mxop_fold.h, mxop_csr.h and mxop_around.h.  Tables of seven are by compute type. */
 #ifndef MXOP_BULK_H
 #define MXOP_BULK_H
 
@@ -29,6 +29,14 @@ typedef void (*mx_find_columns)(int largest, int64_t *places, const void *x, ptr
 /* Write one row of the product of a csr matrix, by n values and their columns, and a dense one of `width` columns. */
 typedef void (*mx_csr_row)(void *target, const void *rows, const void *values, const void *columns, ptrdiff_t n, ptrdiff_t width);
 
+/* Images of one size, and how places in them are counted: see mxop/_kernels/sampling.pyx. */
+typedef struct { ptrdiff_t height, width; int unit, clamp; } mx_frame;
+/* Set the first of the four pixels around each of n places, at most MX_AROUND, and the weights of the four: MX_AROUND of the first,
+   then of each other.  With `down` and `across`, along y and x these are of the derivative. */
+enum { MX_AROUND = 256 };
+typedef void (*mx_look_around)(const void *x, const void *y, ptrdiff_t n, const mx_frame *s, int down, int across, ptrdiff_t *places,
+                               void *weights);
+
 typedef struct {
     void (*move)(int way, int size, ptrdiff_t n0, ptrdiff_t n1, const char *s, ptrdiff_t s0, ptrdiff_t s1, char *d, ptrdiff_t d0,
                  ptrdiff_t d1, int stream);
@@ -39,6 +47,7 @@ typedef struct {
     mx_find find[7];
     mx_find_columns find_columns[7];
     mx_csr_row csr_row[2][2];   /* of float or double, and columns of int32_t or int64_t */
+    mx_look_around look_around[2];      /* of float and double */
 } mx_bulk;
 
 #endif
