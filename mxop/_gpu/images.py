@@ -235,13 +235,12 @@ def resize(images: Any, out: Any, first_x: Any, at_x: Any, weights_x: Any, first
     _mix(lines, out, (first_y, at_y, weights_y), out.shape[2] * channels, _STEPS.get(way, ""), last, scale)
 
 
-def mix(source: Any, out: Any, axis: int, parts: list[list[tuple[int, float]]]) -> None:
-    """Write weighted sums of elements along an axis: `parts` are the places of old ones and their weights, for each new one."""
+def mix(source: Any, out: Any, axis: int, starts: Any, places: Any, weights: Any) -> None:
+    """Write weighted sums of elements along an axis; see ``along.Mixture``."""
     source = _cupy(out).ascontiguousarray(source, np.float32 if source.dtype.itemsize == 2 else source.dtype)
-    found, every = _cupy(out).empty(out.shape, source.dtype), [term for part in parts for term in part]
-    starts, at = np.cumsum([0, *map(len, parts)], dtype=np.int32), np.array([k for k, _ in every], np.int32)
+    found = _cupy(out).empty(out.shape, source.dtype)
     if out.size:
-        tables = starts, at, np.array([weight for _, weight in every], source.dtype)
+        tables = starts.astype(np.int32), places.astype(np.int32), weights.astype(source.dtype)
         _mix(source, found, tables, prod(out.shape[axis + 1 :]))
     out[...] = found
 

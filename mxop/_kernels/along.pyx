@@ -353,8 +353,10 @@ cdef class Mixture(Work):
         ``(outer, n, inner)`` of the data.
     dtype : int
         Code of float32 or float64.
-    rows : list of list of tuple
-        ``(place, weight)`` of the elements of which each result is made.
+    starts, places : arrays of intp
+        Where the places of each result begin among all, and the last ones end; and which elements these are.
+    weights : array of float64
+        One for each place.
     even : bool
         Whether all weights of a result are the same: then its elements are added first.
     """
@@ -362,34 +364,18 @@ cdef class Mixture(Work):
     cdef Py_ssize_t outer, n, inner, size, together     # results of a row; rows of a task
     cdef int dtype
     cdef bint even
-    cdef Py_ssize_t* starts
-    cdef Py_ssize_t* places
-    cdef double* weights
+    cdef const Py_ssize_t[::1] starts, places
+    cdef const double[::1] weights
 
-    def __cinit__(self, tuple shape, int dtype, list rows, bint even):
-        cdef Py_ssize_t at = 0, i, place
-        cdef double weight
+    def __init__(self, tuple shape, int dtype, const Py_ssize_t[::1] starts, const Py_ssize_t[::1] places,
+                 const double[::1] weights, bint even):
+        cdef Py_ssize_t k
         self.outer, self.n, self.inner = shape
-        self.size, self.dtype, self.even, self.together = len(rows), dtype, even, MX_ABREAST if self.inner == 1 else 1
-        count = sum([len(row) for row in rows])
-        self.starts = <Py_ssize_t*>malloc((self.size + 1) * sizeof(Py_ssize_t))
-        self.places = <Py_ssize_t*>malloc((count + 1) * sizeof(Py_ssize_t))
-        self.weights = <double*>malloc((count + 1) * sizeof(double))
-        if self.starts == NULL or self.places == NULL or self.weights == NULL:
-            raise MemoryError()
-        for i, row in enumerate(rows):
-            self.starts[i] = at
-            for place, weight in row:
-                if not 0 <= place < self.n:
-                    raise IndexError(f"place {place} of {self.n}")
-                self.places[at], self.weights[at] = place, weight
-                at += 1
-        self.starts[self.size] = at
-
-    def __dealloc__(self):
-        free(self.starts)
-        free(self.places)
-        free(self.weights)
+        self.starts, self.places, self.weights, self.even = starts, places, weights, even
+        self.size, self.dtype, self.together = starts.shape[0] - 1, dtype, MX_ABREAST if self.inner == 1 else 1
+        for k in range(places.shape[0]):
+            if not 0 <= places[k] < self.n:
+                raise IndexError(f"place {places[k]} of {self.n}")
 
     cdef Py_ssize_t run(self, char** data, int threads) except? -2:
         cdef Py_ssize_t elements = self.outer * max(self.n, self.size) * self.inner
@@ -408,11 +394,13 @@ cdef void mix_task(Mixture self, char** data, Py_ssize_t t, int thread) noexcept
 cdef void mix_some(Mixture self, const floating* x, floating* y, Py_ssize_t t) noexcept nogil:
     """Write some rows, where these have an element for each place, or the rows of a matrix."""
     cdef Py_ssize_t first = t * self.together, last = min(first + self.together, self.outer), outer, i
+    cdef const Py_ssize_t* places = &self.places[0]
+    cdef const double* weights = &self.weights[0]
     for i in range(self.size):
         if last == first + MX_ABREAST:
-            mix_abreast(x + first * self.n, y + first * self.size + i, self.starts + i, self.places, self.weights, self.even, self.n,
+            mix_abreast(x + first * self.n, y + first * self.size + i, &self.starts[i], places, weights, self.even, self.n,
                         self.size)
             continue
         for outer in range(first, last):
-            mix(x + outer * self.n * self.inner, y + (outer * self.size + i) * self.inner, self.starts + i, self.places,
-                self.weights, self.even, self.inner)
+            mix(x + outer * self.n * self.inner, y + (outer * self.size + i) * self.inner, &self.starts[i], places, weights,
+                self.even, self.inner)

@@ -2,6 +2,8 @@
 
 from typing import Annotated, Literal
 
+import numpy as np
+
 from ..opdef import Range, composite, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpTypeError, OpValueError
@@ -165,24 +167,24 @@ def _size(n, mode, scale):
 
 def _times(n, scale):
     """Return ``n * scale``, rounded as MXNet does, which has numbers of 32 bits."""
-    import numpy as np
-
     return int(np.float32(n) * np.float32(scale))
 
 
 def _means(n, size, how):
-    """Return, for each of `size` new elements, the places of the `n` old ones of which it is made, and their weights."""
+    """Return of which of `n` old elements each of `size` new ones is made: where its places begin, all places, and weights."""
+    new = np.arange(size, dtype=np.intp)
     if how == "bins":
-        bins = [range(i * n // size, -(-(i + 1) * n // size)) for i in range(size)]
-        return [[(place, 1 / len(one)) for place in one] for one in bins]
-    found = []
-    for i in range(size):
-        step = (n - 1) / max(size - 1, 1) if how == "corners" else n / size
-        at = i * step if how == "corners" or size == 1 else max((i + 0.5) * step - 0.5, 0.0)
-        low = min(int(at), n - 1)
-        rest = at - low if low < n - 1 else 0.0  # what has no weight is not read: it may be infinite
-        found.append([(low, 1 - rest), *([(low + 1, rest)] if rest else [])])
-    return found
+        first = new * n // size
+        counts = -(-(new + 1) * n // size) - first
+        starts = np.append(0, np.cumsum(counts))
+        return starts, np.arange(starts[-1]) - np.repeat(starts[:-1] - first, counts), np.repeat(1 / counts, counts)
+    step = (n - 1) / max(size - 1, 1) if how == "corners" else n / size
+    at = new * step if how == "corners" or size == 1 else np.maximum((new + 0.5) * step - 0.5, 0)
+    low = np.minimum(at.astype(np.intp), n - 1)
+    rest = np.where(low < n - 1, at - low, 0)
+    read = np.stack([np.ones(size, bool), rest != 0], axis=1)  # what has no weight is not read: it may be infinite
+    places, weights = np.stack([low, low + 1], axis=1)[read], np.stack([1 - rest, rest], axis=1)[read]
+    return np.append(0, np.cumsum(read.sum(axis=1))), places, weights
 
 
 both_ways(resized, _resized_shape)
@@ -199,33 +201,40 @@ def _(head, like, *, axis, how):
     return like
 
 
-def _mixes(op, rows):
-    """Give `op` the functions that mix elements of its first input along an axis, as ``rows(old, new, how)`` says."""
+def _mixes(op, table):
+    """Give `op` the functions that mix elements of its first input along an axis, as ``table(old, new, how)`` says."""
 
     @op.cpu(prepared=True)
     def _(steps, inputs, outputs, *, axis, how, **params):
         data, out = inputs[0], outputs[0]
         code = dtypes.COMPUTED_AS.get(data.dtype_code, data.dtype_code)
         found = steps.room(out, code)
-        parts = rows(data.shape[axis], out.shape[axis], how)
-        even = all(len({weight for _, weight in row}) < 2 for row in parts)
-        steps.work(compiled("along").Mixture(along(data.shape, axis), code, parts, even), steps.converted(data, code), found)
+        starts, places, weights = table(data.shape[axis], out.shape[axis], how)
+        even = not (weights[1:] != weights[:-1])[_inside(starts, len(places))].any()
+        work = compiled("along").Mixture(along(data.shape, axis), code, starts, places, weights, even)
+        steps.work(work, steps.converted(data, code), found)
         steps.move(found, out)
 
     @op.gpu
     def _(xp, inputs, outputs, *, axis, how, **params):
         from .._gpu.images import mix
 
-        mix(inputs[0], outputs[0], axis, rows(inputs[0].shape[axis], outputs[0].shape[axis], how))
+        mix(inputs[0], outputs[0], axis, *table(inputs[0].shape[axis], outputs[0].shape[axis], how))
+
+
+def _inside(starts, count):
+    """Return which of all places but the first belong to the same element as the one before."""
+    found = np.ones(max(count, 1), bool)
+    found[starts[starts < count]] = False
+    return found[1:]
 
 
 def _spread(n, size, how):
-    """Return, for each of `size` old elements, the places of the `n` new ones that are made of it, and their weights."""
-    found = [[] for _ in range(size)]
-    for i, row in enumerate(_means(size, n, how)):
-        for place, weight in row:
-            found[place].append((i, weight))
-    return found
+    """Return which of `n` new elements are made of each of `size` old ones, and their weights, as :func:`_means` does."""
+    starts, places, weights = _means(size, n, how)
+    order = np.argsort(places, kind="stable")
+    owners = np.repeat(np.arange(n, dtype=np.intp), np.diff(starts))
+    return np.append(0, np.cumsum(np.bincount(places, minlength=size))), owners[order], weights[order]
 
 
 _mixes(resized, _means)
