@@ -72,6 +72,48 @@ def test_many_numbers_make_two_plans(name, recorded, kept):
     assert 0 < counts[5] == counts[-1]
 
 
+IMAGE = mx.nd.array(np.arange(24.0).reshape(1, 1, 4, 6))
+INTEGERS = {
+    "topk": (lambda k: mx.nd.topk(mx.nd.arange(200), k=k, ret_typ="value"), lambda k: np.arange(199, 199 - k, -1)),
+    "pad": (lambda k: mx.nd.pad(IMAGE, mode="edge", pad_width=(0, 0, 0, 0, k, 1, 2, k)),
+            lambda k: np.pad(IMAGE.asnumpy(), [(0, 0), (0, 0), (k, 1), (2, k)], mode="edge")),
+    "AdaptiveAvgPooling2D": (lambda k: mx.nd.contrib.AdaptiveAvgPooling2D(IMAGE, output_size=(4 * k, 6)),
+                             lambda k: IMAGE.asnumpy().repeat(k, axis=2)),
+    "SequenceMask": (lambda k: mx.nd.SequenceMask(mx.nd.ones((4, 2)), mx.nd.array([1, 3]), use_sequence_length=True, value=k),
+                     lambda k: np.where(np.arange(4)[:, None] < [1, 3], 1, k)),
+    "uniform": (lambda k: mx.nd.random.uniform(2, 2, shape=(k, 77)), lambda k: np.full((k, 77), 2)),
+    "negative_binomial": (lambda k: mx.nd.random.negative_binomial(k, 1.0, shape=77), lambda k: np.zeros(77)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INTEGERS)
+def test_many_integers_make_few_patterns(name, prepared):
+    """The second call that differs in integers only makes a pattern whose integers are sizes."""
+    call, reference = INTEGERS[name]
+    counts = []
+    for k in (7, 9, 11, *range(12, 60), 5, 3):
+        np.testing.assert_array_equal(call(k).asnumpy(), reference(k), strict=False)
+        counts.append(len(prepared))
+    assert 0 < counts[3] == counts[-1]
+
+
+def test_integers_that_a_function_asks_have_patterns_of_their_own(defined):
+    """Sizes still change from call to call without a trace; wrong integers are refused as ever."""
+
+    def halves(F, x, *, times: int = 1, axis: int = 0):
+        for _ in range(times):
+            x = x * 0.5
+        return F.sum(x, axis=axis) + times
+
+    op = defined(halves)
+    for times in (*range(2, 14), 2, 13, 3):
+        for n in (3, 5):
+            x = np.ones((n, 4, 2), "float32")
+            np.testing.assert_array_equal(op(mx.nd.array(x), times=times, axis=2).asnumpy(), x.sum(2) * 0.5**times + times)
+    with pytest.raises(mx.MXNetError, match="axis"):
+        op(mx.nd.array(x), times=2, axis=3)
+
+
 def test_gradients_are_those_of_the_number_of_their_call():
     for order in (1, 2):
         xs = [mx.nd.array(X) for _ in range(4)]

@@ -115,6 +115,12 @@ ROWS = {
     "SoftmaxOutput": lambda x: nd.SoftmaxOutput(x, nd.zeros(x.shape[0])),
     "gelu": lambda x: nd.LeakyReLU(x, act_type="gelu"),
     "BatchNorm": lambda x: nd.BatchNorm(x, *[nd.ones(x.shape[1]) for _ in range(4)]),
+    "SequenceMask": lambda x: nd.SequenceMask(x, nd.ones(x.shape[1]), use_sequence_length=True),
+    "softmax of lengths": lambda x: nd.softmax(x, nd.ones(x.shape[0], dtype="int32"), use_length=True),
+    "gemm2": lambda x: nd.linalg.gemm2(x, x, transpose_b=True, alpha=2.0),
+    "syrk": nd.linalg.syrk,
+    "einsum": lambda x: nd.einsum(x, x[0], x[0], subscripts="ij,j,j->i"),
+    "slice": lambda x: nd.softmax(nd.slice(x, begin=(2, 3), end=(None, -1))),
 }
 
 

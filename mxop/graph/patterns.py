@@ -528,52 +528,98 @@ def use_pattern(
     compile, the first is for all values.
     """
     numbers = numbers_of(owner, attrs) if isinstance(owner, Operator) else {}
-    shapes, sizes = _sizes_of(specs)
+    shapes, _, sizes = _sizes_of(specs)
     if not (numbers or sizes):
         return use(_pattern(owner, attrs, specs, wanted, is_train, gpu), {})
     without = attrs
     if numbers:
         items = zip(attrs.names, attrs.values_, strict=True)  # type: ignore[union-attr]
         without = tuple([type(v) if n in numbers else v for n, v in items])
-    key = owner, without, shapes, wanted, is_train, gpu, numpy_shape()
-    cache, constants = _pattern_caches.get(key), {}
+    rest = wanted, is_train, gpu
+    key = owner, without, shapes, *rest, numpy_shape()
+    cache = _pattern_caches.get(key)
     if cache is None:
-        cache, constants = keep(_pattern_caches, key, _PatternCache()), numbers if gpu < 0 else {}
-    if cache.concrete_only or (constants and not sizes):
-        return use(_pattern(owner, attrs, specs, wanted, is_train, gpu), {})
+        known, found = _of_any_integers(owner, attrs, specs, rest, numbers, use)
+        if known:
+            return found
+        cache = keep(_pattern_caches, key, _PatternCache())
+    if cache.concrete_only or (numbers and not sizes and not cache.found and gpu < 0):
+        return use(_pattern(owner, attrs, specs, *rest), {})
+    known, found = _found_in(cache, owner, attrs, specs, rest, numbers, sizes, use)
+    return found if known else use(_pattern(owner, attrs, specs, *rest), {})
+
+
+def _found_in(cache: _PatternCache, owner: Any, attrs: Attrs | None, specs: tuple, rest: tuple, numbers: Values, sizes: dict,
+              use: Callable, integers: Sequence[str] = ()) -> tuple[bool, Any]:  # fmt: skip
+    """Return whether a pattern of a cache holds for a call, and ``use`` of it, after making one if none did."""
     known, found = cache.call(numbers, sizes, use)
     if not known and len(cache.found) < _PatternCache.LIMIT:
-        made = _for_any(owner, attrs, specs, wanted, is_train, gpu, Trace({} if constants else numbers, sizes))
+        constants = numbers if not cache.found and rest[-1] < 0 else {}
+        made = _for_any(owner, attrs, specs, rest, Trace({} if constants else numbers, sizes), integers)
         if made is not None:
             cache.found.append((repr(constants) if constants else "", *made))
             known, found = cache.call(numbers, sizes, use)
     if not known:
-        found = use(_pattern(owner, attrs, specs, wanted, is_train, gpu), {})
         cache.concrete_only = len(cache.found) < _PatternCache.LIMIT  # a plan works, a pattern fails
-    return found
+    return known, found
 
 
-def _sizes_of(specs: tuple) -> tuple[tuple, dict[str, int]]:
-    """Return `specs` with names for sizes, and the size of each name: equal sizes share a name; 0 and 1 have none."""
+def _of_any_integers(
+    owner: Any, attrs: Attrs | None, specs: tuple, rest: tuple, numbers: Values, use: Callable
+) -> tuple[bool, Any]:
+    """Return whether a pattern holds whose integer parameters are symbolic sizes, too, and ``use`` of it.
+
+    It is made by the second call that differs from an earlier one in such parameters, for most never change.
+    """
+    integers = owner.spec.integers if isinstance(owner, Operator) else ()
+    given = [attrs[n] for n in integers]  # type: ignore[index]
+    shapes, named, sizes = _sizes_of(specs, given)
+    if named == given:
+        return False, None
+    values = {**attrs, **dict(zip(integers, named, strict=True)), **{n: type(v) for n, v in numbers.items()}}  # type: ignore[dict-item]
+    key = owner, tuple(values.values()), shapes, *rest, numpy_shape()
+    cache = _pattern_caches.get(key)
+    if cache is None:
+        keep(_pattern_caches, key, _PatternCache())
+    if cache is None or cache.concrete_only:
+        return False, None
+    return _found_in(cache, owner, attrs, specs, rest, numbers, sizes, use, integers)
+
+
+def _sizes_of(specs: tuple, integers: Sequence[Any] = ()) -> tuple[tuple, list, dict[str, int]]:
+    """Return `specs` and integers with names for sizes, and the size of each name: equal sizes share one; 0 and 1 have none."""
     names: dict[int, Any] = {0: 0, 1: 1}
     for shape, _ in specs:
         for d in shape:
             if d not in names:
                 names[d] = f"_d{len(names)}"
     shapes = tuple([(tuple([names[d] for d in shape]), code) for shape, code in specs])
-    return shapes, {name: d for d, name in names.items() if d > 1}
+
+    def named(d: Any) -> Any:
+        return names.setdefault(d, f"_d{len(names)}") if type(d) is int and d > 1 else d
+
+    found = [tuple(map(named, v)) if type(v) is tuple else named(v) for v in integers]
+    return shapes, found, {name: d for d, name in names.items() if d > 1}
 
 
 def _for_any(
-    owner: Any, attrs: Attrs | None, specs: tuple, wanted: tuple[int, ...], is_train: bool, gpu: int, trace: Trace
+    owner: Any, attrs: Attrs | None, specs: tuple, rest: tuple, trace: Trace, integers: Sequence[str]
 ) -> tuple[Trace, Pattern | None] | None:
-    """Return a pattern whose sizes, and the parameters in `trace`, are symbolic; None if the function does not run so."""
+    """Return a pattern whose sizes, and the parameters in `trace`, are symbolic; None if the function does not run so.
+
+    Integer parameters named in `integers` are sizes.
+    """
     names = {d: trace.numbers[name] for name, d in trace.sizes.items()}
-    symbolic = tuple([(tuple([names.get(d, d) for d in shape]), code) for shape, code in specs])
+
+    def symbolic(value: Any) -> Any:
+        return tuple(map(symbolic, value)) if type(value) is tuple else names.get(value, value) if type(value) is int else value
+
+    given = attrs
     numbers = {n: v for n, v in trace.numbers.items() if n not in trace.sizes}
-    given = attrs.replaced(**numbers) if numbers else attrs  # type: ignore[union-attr]
+    if numbers or integers:
+        given = attrs.replaced(**{n: symbolic(attrs[n]) for n in integers}, **numbers)  # type: ignore[union-attr, index]
     try:
-        return trace, _pattern(owner, given, symbolic, wanted, is_train, gpu, trace)
+        return trace, _pattern(owner, given, tuple([(symbolic(shape), code) for shape, code in specs]), *rest, trace)
     except (MemoryError, RecursionError):
         raise
     except _NoPlan:

@@ -527,6 +527,7 @@ class Spec:
         self._defaults = tuple(p.default for p in params)
         self._at = {n: i for i, n in enumerate(self.names)}
         self.numbers = tuple([p.name for p in params if p.is_number and not p.name.startswith("_")])  # may be symbolic
+        self.integers = tuple([p.name for p in params if p.kind in (int, Shape, tuple)])  # these may be, too
 
     @classmethod
     def of(cls, op_name: str, function: Callable, extra: tuple[Param, ...] = (), order: Sequence[str] = ()) -> Spec:

@@ -492,6 +492,13 @@ def computed(function: Callable[..., float], *numbers: Any) -> Any:
     return trace.made(function, numbers, function(*values))
 
 
+def answered(function: Callable[..., Any], *numbers: Any) -> Any:
+    """Return ``function(*numbers)`` as a guard: the graph holds for all values for which the function returns the same."""
+    trace = next((n.trace for n in numbers if type(n) is SymbolicNumber), None)
+    values = [n.value if type(n) is SymbolicNumber else n for n in numbers]
+    return function(*values) if trace is None else trace.guarded(function, numbers, function(*values))
+
+
 def numbers_of(op: Any, attrs: Any) -> dict[str, float]:
     """Return the parameters of a call that may be symbolic: finite numbers.  Infinities and NaN remain constants.
 

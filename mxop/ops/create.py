@@ -153,7 +153,7 @@ def arange(*, start: Scalar, stop: Scalar | None = None, step: Scalar = 1.0, rep
 def _exact(value):
     """Return a whole number as an integer: sums and quotients of such do not round."""
     if isinstance(value, Integral):
-        return int(value)
+        return value if isinstance(value, int) else int(value)  # a symbolic size remains one
     real = value + 0.0
     return int(real) if real.is_integer() else real
 
@@ -161,16 +161,15 @@ def _exact(value):
 def range_length(who, start, stop, step):
     """Return how many numbers lie from `start` to before `stop`, at least one; `who` asks, for messages."""
     start, stop, step = _exact(start), _exact(stop), _exact(step)
-    given = f"{who}: the range from {start} to {stop} by {step}"
     if isinstance(start, int) and isinstance(stop, int) and isinstance(step, int):
-        length = -((start - stop) // step)
+        length = stop - start if step == 1 else -((start - stop) // step)
     else:
         length = (stop - start) / step
-        if not math.isfinite(length):
-            raise OpValueError(f"{given} has no finite length")
-        length = math.ceil(length)
-    if length <= 0:
-        raise OpValueError(f"{given} has no numbers")
+        length = math.ceil(length) if math.isfinite(length) else None
+    if length is None or length <= 0:
+        raise OpValueError(
+            f"{who}: the range from {start} to {stop} by {step} has no {'finite length' if length is None else 'numbers'}"
+        )
     return length
 
 

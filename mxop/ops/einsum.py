@@ -1,8 +1,10 @@
 """Batched matrix multiplication and Einstein summation: matmul, einsum."""
 
+from functools import lru_cache
 from string import ascii_letters
 
 from ..opdef import composite
+from ..opdef.symbolic import answered
 from ..support.errors import OpValueError, shown
 from ._shared import float_types, size_of
 
@@ -132,17 +134,26 @@ def _order(terms, result, sizes, optimize):
     count = len(terms)
     if not optimize or count < 3:
         return [(0, 1), *((0, n) for n in range(count - 2, 0, -1))][: count - 1]
+    return answered(_best_order(tuple(terms), result, tuple(sizes)), *sizes.values())
+
+
+@lru_cache
+def _best_order(terms, result, letters):
+    """Return the function that gives, for the sizes that the letters name, the best order."""
     import numpy as np
 
-    arrays = [np.broadcast_to(np.float32(0), tuple(sizes[c] for c in labels)) for labels in terms]
-    pairs = []
-    for step in np.einsum_path(f"{','.join(terms)}->{result}", *arrays, optimize="greedy")[0][1:]:
-        *rest, last = sorted(step)
-        while rest:  # NumPy takes several at once where no order is better
-            pairs.append((rest.pop(), last))
-            count -= 1
-            last = count - 1
-    return pairs
+    def order(*values):
+        sizes, count, pairs = dict(zip(letters, values, strict=True)), len(terms), []
+        arrays = [np.broadcast_to(np.float32(0), tuple(sizes[c] for c in labels)) for labels in terms]
+        for step in np.einsum_path(f"{','.join(terms)}->{result}", *arrays, optimize="greedy")[0][1:]:
+            *rest, last = sorted(step)
+            while rest:  # NumPy takes several at once where no order is better
+                pairs.append((rest.pop(), last))
+                count -= 1
+                last = count - 1
+        return pairs
+
+    return order
 
 
 # ---- products -------------------------------------------------------------------------------------------------------

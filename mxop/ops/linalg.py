@@ -78,10 +78,10 @@ def eye_like(F, rows):
 # ---- products -------------------------------------------------------------------------------------------------------
 def _checked(name, shapes, axis, transpose_a=False, transpose_b=False):
     """Return the axis of the rows, counted from the front, of stacks of matrices that can be multiplied."""
-    given, rank = ", ".join(map(infer.show, shapes)), len(shapes[0])
+    rank = len(shapes[0])
     if rank < 2 or any(len(s) != rank for s in shapes):
         raise OpValueError(
-            f"operator {name}: shapes {given}; expected matrices, or stacks of them, of equal numbers of dimensions"
+            f"operator {name}: shapes {_listed(shapes)}; expected matrices, or stacks, of equal numbers of dimensions"
         )
     at = infer.normal_axis(name, axis, rank)
     if at == rank - 1:
@@ -91,8 +91,12 @@ def _checked(name, shapes, axis, transpose_a=False, transpose_b=False):
     (m, k), (j, n) = ((a[at], a[-1])[:: -1 if transpose_a else 1], (b[at], b[-1])[:: -1 if transpose_b else 1])
     if len(batches) > 1 or k != j or any((s[at], s[-1]) != (m, n) for s in shapes[2:]):
         flags = f"transpose_a={transpose_a}, transpose_b={transpose_b}, axis={axis}"
-        raise OpValueError(f"operator {name}: shapes {given} ({flags}) cannot be multiplied and added as matrices")
+        raise OpValueError(f"operator {name}: shapes {_listed(shapes)} ({flags}) cannot be multiplied and added as matrices")
     return at
+
+
+def _listed(shapes):
+    return ", ".join(map(infer.show, shapes))
 
 
 def _product_shape(name, a, b, axis, transpose_a, transpose_b):

@@ -267,7 +267,7 @@ def random_negative_binomial(F, name, key, *, k: int = 1, p: float = 1.0, **made
     """
     _above(name, ">=", k=k, p=p)
     odds = max(1 - p, 0.0) / p if p else math.inf  # the scale of gamma numbers, which are the means of Poisson's
-    return F._mixed_poisson_of(key, alpha=float(k), beta=odds if k else 0.0, **made)
+    return F._mixed_poisson_of(key, alpha=k * 1.0, beta=odds if k else 0.0, **made)
 
 
 @_distribution()

@@ -32,7 +32,7 @@ def _along(xp, data, length, axis):
 
 
 # ---- mask -----------------------------------------------------------------------------------------------------------
-@elementwise(name="_keep_or", broadcast=True, integers=("kept",))
+@elementwise(name="_keep_or", broadcast=True)
 def keep_or(data, kept, *, value: Scalar):
     """The data where `kept` is not 0, else a value."""
     return F.where(kept, data, value)

@@ -127,6 +127,7 @@ def _check(case, draw, how, values):
     asked = [v for v, r in zip(known, how.requests, strict=True) if r != "null"]
     if how.mode in ("eager", "compiled"):  # what depends on no variable is no head
         given = [h if reference.depends(w, asked) or case.gradient else None for h, w in zip(given, wanted, strict=True)]
+        wants = wants and any(h is not None for h in given)  # else there is no backward pass, which would write a gradient
     runner = {"out": _run_out, "bind": _run_bound, "eval": _run_eval}.get(how.mode, _run_eager)
     outputs = runner(case, draw, how, inputs, grads if wants else None, given)
     if len(outputs) != len(wanted):
