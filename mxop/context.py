@@ -8,7 +8,7 @@ import re
 import sys
 
 from ._kernels import memory, team
-from .support.errors import DeviceError, OpTypeError, OpValueError, all_end_at_caller, shown
+from .support.errors import DeviceError, OpTypeError, OpValueError, all_end_at_caller, shown, translated
 from .support.missing import hooks
 from .support.per_thread import Current, showing
 
@@ -76,6 +76,11 @@ class Context(metaclass=showing("default_ctx", lambda: _defaults)):
     def __reduce__(self):
         return Context, (self.device_type, self.device_id)
 
+    def __setstate__(self, state: dict[str, int]) -> None:
+        """Take the state that MXNet pickles."""
+        with translated("Context.__setstate__"):
+            Context.__init__(self, _NAMES[state["device_typeid"]], state["device_id"])
+
     @property
     def is_gpu(self) -> bool:
         """Whether arrays of this device live on a GPU."""
@@ -99,9 +104,7 @@ class Context(metaclass=showing("default_ctx", lambda: _defaults)):
         """
         if not self.is_gpu:
             raise DeviceError(f"{self} has no stream: calls on the CPU are done when they return")
-        from ._gpu import device
-
-        return device.stream(self.device_id)
+        return _gpus().stream(self.device_id)
 
     @property
     def place(self) -> int:
@@ -112,11 +115,16 @@ class Context(metaclass=showing("default_ctx", lambda: _defaults)):
     def empty_cache(self) -> None:
         """Give the memory that waits for reuse on this device back to the system."""
         if self.is_gpu:
-            from ._gpu import device
-
-            device.empty_cache(self.device_id)
+            _gpus().empty_cache(self.device_id)
         else:
             memory.empty_cache()
+
+
+def _gpus():
+    """Return what allocates and computes on GPUs; it is loaded when it is asked for."""
+    from ._gpu import device
+
+    return device
 
 
 CPU0 = Context("cpu", 0)
@@ -179,16 +187,12 @@ def current_context() -> Context:
 
 def num_gpus() -> int:
     """Return the number of usable GPUs (0 without CuPy)."""
-    from ._gpu import device
-
-    return device.count()
+    return _gpus().count()
 
 
 def gpu_memory_info(device_id: int = 0) -> tuple[int, int]:
     """Return (free, total) bytes of a GPU."""
-    from ._gpu import device
-
-    return device.memory_info(device_id)
+    return _gpus().memory_info(device_id)
 
 
 def memory_stats(ctx: Context | None = None) -> dict[str, int]:
@@ -202,9 +206,7 @@ def memory_stats(ctx: Context | None = None) -> dict[str, int]:
         CuPy's pool has had, in use or cached, and there are no counts.
     """
     if ctx is not None and ctx.is_gpu:
-        from ._gpu import device
-
-        return device.memory_stats(ctx.device_id)
+        return _gpus().memory_stats(ctx.device_id)
     return memory.stats()
 
 
@@ -235,9 +237,7 @@ def get_num_threads() -> int:
 def check_available(ctx: Context) -> None:
     """Raise DeviceError, saying what to install, when arrays cannot be made on a device."""
     if ctx.is_gpu:
-        from ._gpu import device
-
-        device.require(ctx.device_id)
+        _gpus().require(ctx.device_id)
 
 
 __all__ = [

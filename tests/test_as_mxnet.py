@@ -28,6 +28,38 @@ def test_arrays_that_mxnet_has_pickled():
     assert dense.partition("[")[2] == sparse.partition("[")[2]
 
 
+PICKLED_OTHERS = r"""
+import pickle
+import mxop
+mxop.install_as_mxnet()
+json = (2 * mxop.sym.Variable("x", lr_mult=3)).tojson().encode()
+symbol = b"\x80\x02cmxnet.symbol.symbol\nSymbol\nN\x85R}X\x06\0\0\0handleX%ssb." % (len(json).to_bytes(4, "little") + json)
+context = b"\x80\x02cmxnet.context\nContext\nq\0)\x81}(X\r\0\0\0device_typeidK\x02X\t\0\0\0device_idK\x01"
+context += b"X\x08\0\0\0_old_ctx%sub."
+before = b"h\0)\x81}(X\r\0\0\0device_typeidK\x01X\t\0\0\0device_idK\0X\x08\0\0\0_old_ctxNub"
+net = pickle.loads(symbol)
+print(net.list_arguments(), net.attr_dict()["x"]["__lr_mult__"], net.eval(x=mxop.nd.ones(2))[0].tolist())
+for state in (b"N", before):  # of a context that was the default of nobody, and of one that was
+    device = pickle.loads(context % state)
+    print(device, device == mxop.gpu(1), pickle.loads(pickle.dumps(device)))
+with pickle.loads(context.replace(b"K\x02", b"K\x01") % before):
+    print(mxop.nd.ones(1).context)
+for damaged in (symbol.replace(b"handle", b"hundle"), context.replace(b"K\x02", b"K\x09") % b"N"):
+    try:
+        pickle.loads(damaged)
+    except mxop.MXNetError as problem:
+        print(problem)
+"""
+
+
+def test_symbols_and_contexts_that_mxnet_has_pickled():
+    """Python's unpickler makes ``Symbol(None)``, or a context without calling its class, and sets the state."""
+    symbol, *devices, inside, no_symbol, no_context = run_python(PICKLED_OTHERS).splitlines()
+    assert symbol == "['x'] 3 [2.0, 2.0]"
+    assert devices == ["gpu(1) True gpu(1)"] * 2 and inside == "cpu(1)"
+    assert "handle" in no_symbol and "9" in no_context
+
+
 IMPORTS = """
 import mxnet as mx
 import mxnet

@@ -49,6 +49,17 @@ def test_training(tmp_path):
     assert same.begin_epoch == 2 and same.score(mx.io.NDArrayIter(X, Y, 20), "ce") < before
 
 
+def test_learners_that_mxnet_has_pickled_go_on():
+    """MXNet's ``fit`` leaves a symbol and names among the learner's settings, and so in its pickles."""
+    iterator = mx.io.NDArrayIter(X, Y, 20)
+    learner, pickled = (_learner(num_epoch=1, learning_rate=0.2, initializer=mx.init.Zero()) for _ in range(2))
+    vars(pickled).update(argument_checked=True, _pred_exec=None)
+    pickled.kwargs.update(sym=pickled.symbol, param_idx2name={0: "another"})
+    for one in (learner, pickled):
+        one.fit(iterator)
+    np.testing.assert_array_equal(pickled.predict(X), learner.predict(X))
+
+
 def test_predictions_have_no_padding():
     learner = _learner()
     whole = learner.predict(X)

@@ -246,6 +246,20 @@ def test_schedules(make, values):
     np.testing.assert_allclose([schedule(n) for n in range(7)], values, atol=1e-5)
 
 
+def test_schedules_tell_of_changes(caplog):
+    """MXNet's words, for programs that read logs."""
+    caplog.set_level("INFO")
+    factor, steps = mx.lr_scheduler.FactorScheduler(2, 0.5, 0.4, 1.0), mx.lr_scheduler.MultiFactorScheduler([1], 0.1, 1.0)
+    for n in range(1, 6):
+        factor(n)
+    steps(2)
+    assert [record.getMessage() for record in caplog.records] == [
+        "Update[3]: Change learning rate to 5.00000e-01",
+        "Update[5]: now learning rate arrived at 4.00000e-01, will not change in the future",
+        "Update[2]: Change learning rate to 1.00000e-01",
+    ]
+
+
 @pytest.mark.parametrize("make", [
     lambda s: s.FactorScheduler(0), lambda s: s.FactorScheduler(1, 2), lambda s: s.MultiFactorScheduler([3, 2]),
     lambda s: s.MultiFactorScheduler([]), lambda s: s.MultiFactorScheduler(3), lambda s: s.PolyScheduler(0),

@@ -95,6 +95,59 @@ def test_a_derived_cell_finds_its_parameters(kind):
     assert cell._iW is cell.params.get("i2h_weight")
 
 
+class _OwnCell(rnn.BaseRNNCell):
+    """A plain cell as programs write their own, by what MXNet's cells take from the class they derive from."""
+
+    def __init__(self, num_hidden, activation, prefix="own_", params=None):
+        super().__init__(prefix=prefix, params=params)
+        self._num_hidden, self._activation = num_hidden, activation
+        self._iW, self._iB = self.params.get("i2h_weight"), self.params.get("i2h_bias")
+        self._hW, self._hB = self.params.get("h2h_weight"), self.params.get("h2h_bias")
+
+    @property
+    def state_info(self):
+        return [{"shape": (0, self._num_hidden), "__layout__": "NC"}]
+
+    @property
+    def _gate_names(self):
+        return ("",)
+
+    def __call__(self, inputs, states):
+        self._counter += 1
+        name = f"{self._prefix}t{self._counter}_"
+        i2h = mx.sym.FullyConnected(inputs, self._iW, self._iB, num_hidden=self._num_hidden, name=f"{name}i2h")
+        h2h = mx.sym.FullyConnected(states[0], self._hW, self._hB, num_hidden=self._num_hidden, name=f"{name}h2h")
+        output = self._get_activation(i2h + h2h, self._activation, name=f"{name}out")
+        return output, [output]
+
+    def unroll(self, length, inputs, begin_state=None, layout="NTC", merge_outputs=None):
+        self.reset()
+        steps, _ = rnn.rnn_cell._normalize_sequence(length, inputs, layout, False)
+        states, outputs = begin_state or self.begin_state(), []
+        for step in steps:
+            output, states = self(step, states)
+            outputs.append(output)
+        return rnn.rnn_cell._normalize_sequence(length, outputs, layout, merge_outputs)[0], states
+
+
+@pytest.mark.parametrize("activation", ["relu", mx.sym.tanh])
+def test_cells_of_one_s_own(activation):
+    same = rnn.RNNCell(5, activation, prefix="own_")
+    values = []
+    for cell in (same, _OwnCell(5, activation)):
+        outputs, states = cell.unroll(3, mx.sym.Variable("data"), merge_outputs=True)
+        assert states[0].name == "own_t2_out"
+        ex = outputs.simple_bind(mx.cpu(), data=(2, 3, 4))
+        for name in sorted(ex.arg_dict):
+            ex.arg_dict[name][:] = np.random.RandomState(len(name)).uniform(-1, 1, ex.arg_dict[name].shape)
+        values.append(ex.forward()[0].asnumpy())
+    np.testing.assert_array_equal(*values)
+    stacked = rnn.SequentialRNNCell()
+    stacked.add(rnn.ResidualCell(_OwnCell(4, activation, "a_")))
+    stacked.add(rnn.ZoneoutCell(_OwnCell(4, activation, "b_"), 0.1, 0.1))
+    assert stacked.unroll(2, mx.sym.Variable("x"), merge_outputs=True)[0].infer_shape(x=(2, 2, 4))[1] == [(2, 2, 4)]
+
+
 def test_states_of_the_caller_s():
     cell = rnn.LSTMCell(2)
     first = cell.begin_state(func=mx.sym.Variable)

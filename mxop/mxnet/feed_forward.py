@@ -264,9 +264,9 @@ class FeedForward:
         wanted = [(n, g) for n, g in executor.grad_dict.items() if g is not None]
         chosen = self.optimizer
         if isinstance(chosen, str):
-            settings = {"rescale_grad": 1 / train.batch_size, **self.kwargs}
-            names = {at: name for at, (name, _) in enumerate(wanted)}
-            chosen = optimizer.create(chosen, param_idx2name=names, sym=self.symbol, **settings)
+            names = {at: name for at, (name, _) in enumerate(wanted)}  # MXNet's pickles have their own, and a sym
+            settings = {"rescale_grad": 1 / train.batch_size, **self.kwargs, "param_idx2name": names, "sym": self.symbol}
+            chosen = optimizer.create(chosen, **settings)
         update = optimizer.get_updater(chosen)
 
         def step() -> None:

@@ -68,8 +68,9 @@ def _factor(factor: float) -> float:
     return factor
 
 
-def _told(num_update: int, rate: float) -> None:
-    logging.info("Update[%d]: Change learning rate to %0.5e", num_update, rate)
+def _told(num_update: int, rate: float, last: bool = False) -> None:
+    text = "now learning rate arrived at %0.5e, will not change in the future" if last else "Change learning rate to %0.5e"
+    logging.info(f"Update[%d]: {text}", num_update, rate)
 
 
 class FactorScheduler(LRScheduler):
@@ -91,8 +92,9 @@ class FactorScheduler(LRScheduler):
     def _advance(self, num_update: int) -> None:
         while num_update > self.count + self.step:
             self.count += self.step
-            self.base_lr = max(self.base_lr * self.factor, self.stop_factor_lr)
-            _told(num_update, self.base_lr)
+            lower = self.base_lr * self.factor
+            self.base_lr = max(lower, self.stop_factor_lr)
+            _told(num_update, self.base_lr, lower < self.stop_factor_lr)
 
 
 class MultiFactorScheduler(LRScheduler):

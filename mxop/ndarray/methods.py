@@ -311,10 +311,6 @@ def rounded(self: NDArray, ndigits: int | None = None) -> NDArray:
     return F._round_half_even(self * tens) / tens if digits > 0 else F._round_half_even(self / tens) * tens
 
 
-def _alias_context(self: NDArray) -> Context:
-    return self.context
-
-
 def _slice_is_contiguous(slc_key: Sequence[slice], shape: Sequence[int]) -> bool:
     """Return whether slices, one for each axis, choose elements that lie side by side in an array in C order."""
     axes = [(range(*part.indices(size)), size) for part, size in zip(slc_key, shape, strict=True)]
@@ -324,21 +320,18 @@ def _slice_is_contiguous(slc_key: Sequence[slice], shape: Sequence[int]) -> bool
     return math.prod(len(chosen) for chosen, _ in axes) == 0 or all(along)
 
 
-def _writable(self: NDArray) -> bool:
-    return not self._readonly
-
-
 TABLE: dict[str, Any] = {
     "as_in_context": as_in_context, "as_in_ctx": as_in_context, "as_nd_ndarray": as_nd_ndarray, "astype": astype,
     "copy": copy, "copyto": copyto,
-    "ctx": property(_alias_context, doc="Device that the array lies on; see ``context``."),
-    "device": property(_alias_context, doc="Device that the array lies on; see ``context``."),
+    "ctx": property(operator.attrgetter("context"), doc="Device that the array lies on; see ``context``."),
+    "device": property(operator.attrgetter("context"), doc="Device that the array lies on; see ``context``."),
     "expand_dims": expand_dims, "flatten": flatten, "handle": handle,
     "round": round_, "slice_assign": slice_assign, "slice_assign_scalar": slice_assign_scalar, "split_v2": split_v2,
     "squeeze": squeeze,
     "to_dlpack_for_read": interop.to_dlpack_for_read, "to_dlpack_for_write": interop.to_dlpack_for_write,
-    "to_numpy": to_numpy, "tolist": tolist, "tostype": tostype, "wait_to_read": wait_to_read,
-    "wait_to_write": wait_to_read, "writable": property(_writable, doc="Whether elements can be assigned."),
+    "to_numpy": to_numpy, "tolist": tolist, "tostype": tostype,
+    "wait_to_read": wait_to_read, "wait_to_write": wait_to_read,
+    "writable": property(lambda self: not self._readonly, doc="Whether elements can be assigned."),
     # what Python looks up by name; operators and indexing have slots and are in the compiled class
     "__array_ufunc__": interop.array_ufunc, "__complex__": complex_, "__copy__": interop.copy,
     "__deepcopy__": interop.deepcopy, "__dlpack__": interop.dlpack, "__dlpack_device__": interop.dlpack_device,

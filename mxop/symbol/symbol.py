@@ -69,8 +69,8 @@ class Symbol(Arithmetic):
 
     __slots__ = ("__weakref__", "_entries", "_structures")
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        self._entries = tuple(entries)
+    def __init__(self, entries: Sequence[Entry] | None) -> None:
+        self._entries = tuple(entries or ())  # None is what unpickling MXNet's symbols begins with: __setstate__ follows
         self._structures: dict[Any, Any] = {}  # what executors of the symbol share, by their passes
 
     # ---- names ------------------------------------------------------------------------------------------------------
@@ -194,15 +194,19 @@ class Symbol(Arithmetic):
     def __bool__(self) -> bool:
         raise NotImplementedForSymbol(self.__bool__, "bool")
 
-    def __copy__(self) -> Symbol:
+    def __copy__(self, memo: Any = None) -> Symbol:
         return Symbol(copied(self._entries))
 
-    def __deepcopy__(self, memo: Any) -> Symbol:
-        return Symbol(copied(self._entries))
+    __deepcopy__ = __copy__
 
     def __reduce__(self) -> tuple:
         to_look_at = any(isinstance(node.op, Absent) for node in Graph(self._entries).nodes)
         return load_json, (self.tojson(remove_amp_cast=False), to_look_at)
+
+    def __setstate__(self, state: dict[str, str]) -> None:
+        """Take the state that MXNet pickles."""
+        with translated("Symbol.__setstate__"):
+            self._entries = load_json(state["handle"])._entries
 
     def __getattr__(self, name: str) -> Any:
         """Return an operator that is no method of the class as one: ``x.swish()`` is ``mx.sym.swish(x)``."""

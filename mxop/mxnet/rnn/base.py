@@ -212,7 +212,7 @@ class BaseRNNCell:
     def _begin(self, states: Sequence[Symbol] | None) -> list[Symbol]:
         return self.begin_state() if states is None else list(states)
 
-    def _activated(self, inputs: Symbol, activation: Any, name: str) -> Symbol:
+    def _get_activation(self, inputs: Symbol, activation: Any, **kwargs: Any) -> Symbol:
         if isinstance(activation, str):
-            return sym.Activation(inputs, act_type=activation, name=name)
-        return activation(inputs, name=name)
+            return sym.Activation(inputs, act_type=activation, **kwargs)
+        return activation(inputs, **kwargs)

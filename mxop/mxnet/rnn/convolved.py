@@ -74,7 +74,7 @@ class BaseConvRNNCell(BaseRNNCell):
         )
 
     def _act(self, inputs: Symbol, name: str = "") -> Symbol:
-        return self._activated(inputs, self._activation, name or None)
+        return self._get_activation(inputs, self._activation, name=name or None)
 
 
 class ConvRNNCell(BaseConvRNNCell):

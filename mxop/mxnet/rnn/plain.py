@@ -61,7 +61,7 @@ class RNNCell(_Dense):
 
     def __call__(self, inputs: Symbol, states: Sequence[Symbol]) -> tuple[Symbol, list[Symbol]]:
         name = self._next()
-        output = self._activated(self._sums(inputs, states[0], name), self._activation, f"{name}out")
+        output = self._get_activation(self._sums(inputs, states[0], name), self._activation, name=f"{name}out")
         return output, [output]
 
 

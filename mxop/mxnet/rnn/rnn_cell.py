@@ -2,6 +2,7 @@
 
 from ...support.missing import hooks
 from .base import BaseRNNCell, RNNParams
+from .base import sequence as _normalize_sequence  # noqa: F401  # programs with cells of their own use it
 from .combined import BidirectionalCell, DropoutCell, ModifierCell, ResidualCell, SequentialRNNCell, ZoneoutCell
 from .convolved import BaseConvRNNCell, ConvGRUCell, ConvLSTMCell, ConvRNNCell
 from .fused import FusedRNNCell
