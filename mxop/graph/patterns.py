@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from .._core import core, plans
@@ -527,35 +527,45 @@ def use_pattern(
     changed, a pattern for all values is made, because it is likely to change again.  On a GPU, where each text takes long to
     compile, the first is for all values.
     """
+    call = _Call(owner, attrs, specs, wanted, is_train, gpu)
     numbers = numbers_of(owner, attrs) if isinstance(owner, Operator) else {}
     shapes, _, sizes = _sizes_of(specs)
     if not (numbers or sizes):
-        return use(_pattern(owner, attrs, specs, wanted, is_train, gpu), {})
+        return use(_pattern(*call), {})
     without = attrs
     if numbers:
         items = zip(attrs.names, attrs.values_, strict=True)  # type: ignore[union-attr]
         without = tuple([type(v) if n in numbers else v for n, v in items])
-    rest = wanted, is_train, gpu
-    key = owner, without, shapes, *rest, numpy_shape()
-    cache = _pattern_caches.get(key)
+    key = owner, without, shapes, *call[3:], numpy_shape()
+    cache, constants = _pattern_caches.get(key), {}
     if cache is None:
-        known, found = _of_any_integers(owner, attrs, specs, rest, numbers, use)
+        known, found = _of_any_integers(call, numbers, use)
         if known:
             return found
-        cache = keep(_pattern_caches, key, _PatternCache())
-    if cache.concrete_only or (numbers and not sizes and not cache.found and gpu < 0):
-        return use(_pattern(owner, attrs, specs, *rest), {})
-    known, found = _found_in(cache, owner, attrs, specs, rest, numbers, sizes, use)
-    return found if known else use(_pattern(owner, attrs, specs, *rest), {})
+        cache, constants = keep(_pattern_caches, key, _PatternCache()), numbers if gpu < 0 else {}
+    if cache.concrete_only or (constants and not sizes):
+        return use(_pattern(*call), {})
+    known, found = _found_in(cache, call, numbers, constants, sizes, use)
+    return found if known else use(_pattern(*call), {})
 
 
-def _found_in(cache: _PatternCache, owner: Any, attrs: Attrs | None, specs: tuple, rest: tuple, numbers: Values, sizes: dict,
-              use: Callable, integers: Sequence[str] = ()) -> tuple[bool, Any]:  # fmt: skip
+class _Call(NamedTuple):
+    owner: Any
+    attrs: Attrs | None
+    specs: tuple
+    wanted: tuple[int, ...]
+    is_train: bool
+    gpu: int
+
+
+def _found_in(
+    cache: _PatternCache, call: _Call, numbers: Values, constants: Values, sizes: dict[str, int], use: Callable,
+    integers: Sequence[str] = (),
+) -> tuple[bool, Any]:  # fmt: skip
     """Return whether a pattern of a cache holds for a call, and ``use`` of it, after making one if none did."""
     known, found = cache.call(numbers, sizes, use)
     if not known and len(cache.found) < _PatternCache.LIMIT:
-        constants = numbers if not cache.found and rest[-1] < 0 else {}
-        made = _for_any(owner, attrs, specs, rest, Trace({} if constants else numbers, sizes), integers)
+        made = _for_any(call, Trace({} if constants else numbers, sizes), integers)
         if made is not None:
             cache.found.append((repr(constants) if constants else "", *made))
             known, found = cache.call(numbers, sizes, use)
@@ -564,26 +574,25 @@ def _found_in(cache: _PatternCache, owner: Any, attrs: Attrs | None, specs: tupl
     return known, found
 
 
-def _of_any_integers(
-    owner: Any, attrs: Attrs | None, specs: tuple, rest: tuple, numbers: Values, use: Callable
-) -> tuple[bool, Any]:
+def _of_any_integers(call: _Call, numbers: Values, use: Callable) -> tuple[bool, Any]:
     """Return whether a pattern holds whose integer parameters are symbolic sizes, too, and ``use`` of it.
 
     It is made by the second call that differs from an earlier one in such parameters, for most never change.
     """
-    integers = owner.spec.integers if isinstance(owner, Operator) else ()
-    given = [attrs[n] for n in integers]  # type: ignore[index]
-    shapes, named, sizes = _sizes_of(specs, given)
+    integers = call.owner.spec.integers if isinstance(call.owner, Operator) else ()
+    given = [call.attrs[n] for n in integers]  # type: ignore[index]
+    shapes, named, sizes = _sizes_of(call.specs, given)
     if named == given:
         return False, None
-    values = {**attrs, **dict(zip(integers, named, strict=True)), **{n: type(v) for n, v in numbers.items()}}  # type: ignore[dict-item]
-    key = owner, tuple(values.values()), shapes, *rest, numpy_shape()
+    values = {**call.attrs, **dict(zip(integers, named, strict=True)), **{n: type(v) for n, v in numbers.items()}}  # type: ignore
+    key = call.owner, tuple(values.values()), shapes, *call[3:], numpy_shape()
     cache = _pattern_caches.get(key)
     if cache is None:
         keep(_pattern_caches, key, _PatternCache())
     if cache is None or cache.concrete_only:
         return False, None
-    return _found_in(cache, owner, attrs, specs, rest, numbers, sizes, use, integers)
+    constants = numbers if call.gpu < 0 and not cache.found else {}
+    return _found_in(cache, call, numbers, constants, sizes, use, integers)
 
 
 def _sizes_of(specs: tuple, integers: Sequence[Any] = ()) -> tuple[tuple, list, dict[str, int]]:
@@ -602,9 +611,7 @@ def _sizes_of(specs: tuple, integers: Sequence[Any] = ()) -> tuple[tuple, list, 
     return shapes, found, {name: d for d, name in names.items() if d > 1}
 
 
-def _for_any(
-    owner: Any, attrs: Attrs | None, specs: tuple, rest: tuple, trace: Trace, integers: Sequence[str]
-) -> tuple[Trace, Pattern | None] | None:
+def _for_any(call: _Call, trace: Trace, integers: Sequence[str]) -> tuple[Trace, Pattern | None] | None:
     """Return a pattern whose sizes, and the parameters in `trace`, are symbolic; None if the function does not run so.
 
     Integer parameters named in `integers` are sizes.
@@ -614,12 +621,13 @@ def _for_any(
     def symbolic(value: Any) -> Any:
         return tuple(map(symbolic, value)) if type(value) is tuple else names.get(value, value) if type(value) is int else value
 
-    given = attrs
+    attrs = call.attrs
     numbers = {n: v for n, v in trace.numbers.items() if n not in trace.sizes}
     if numbers or integers:
-        given = attrs.replaced(**{n: symbolic(attrs[n]) for n in integers}, **numbers)  # type: ignore[union-attr, index]
+        attrs = attrs.replaced(**{n: symbolic(attrs[n]) for n in integers}, **numbers)  # type: ignore[union-attr, index]
+    given = call._replace(attrs=attrs, specs=tuple([(symbolic(shape), code) for shape, code in call.specs]))
     try:
-        return trace, _pattern(owner, given, tuple([(symbolic(shape), code) for shape, code in specs]), *rest, trace)
+        return trace, _pattern(*given, trace)
     except (MemoryError, RecursionError):
         raise
     except _NoPlan:
