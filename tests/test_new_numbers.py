@@ -326,7 +326,8 @@ def test_what_is_asked_becomes_a_guard():
 
 ASKING = {
     "float": float, "int": int, "str": str, "bool": bool, "exp": math.exp, "floor": math.floor, "round": round,
-    "float32": np.float32, "format": "{:.2f}".format, "isnan": np.isnan,
+    "float32": np.float32, "format": "{:.2f}".format, "isnan": np.isnan, "hash": hash, "set": {1.0, 2.0}.__contains__,
+    "dict": {2.5: 1}.get,
 }  # fmt: skip
 
 

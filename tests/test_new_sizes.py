@@ -5,6 +5,7 @@ That all composites of the package give the same bits either way, gradients incl
 
 import math
 import threading
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -136,6 +137,29 @@ def test_a_composite_is_prepared_once_for_sizes_that_are_alike(name, recorded, p
             ROWS[name](x)
         counts.append(len(prepared))
     assert 0 < counts[0] == counts[-1]
+
+
+LOOKED_UP = {
+    "set": lambda x: x * (2.0 if x.shape[0] in {4, 8} else 1.0),
+    "dictionary": lambda x: x * {4: 2.0, 8: 3.0}.get(x.shape[0], 1.0),
+    "cache": lambda x: x * lru_cache(lambda n: 2.0 if n == 4 else 1.0)(x.shape[0]),
+    "different sizes": lambda x: x * float(len({*x.shape})),
+}
+
+
+@pytest.mark.parametrize("how", LOOKED_UP)
+@pytest.mark.parametrize("compiled", [True, False])
+def test_sizes_that_a_function_looks_up_decide(how, compiled, request):
+    """A hash is the value's: a set that has no such size holds another one."""
+    function = LOOKED_UP[how]
+    if compiled:
+        called = mx.graph.compiled(function)
+    else:
+        called = mx.op.composite(lambda F, x: function(x), name="looked_up_by_a_test")
+        request.addfinalizer(lambda: mx.op.unregister("looked_up_by_a_test"))
+    for n in (3, 4, 5, 8, 9, 4, 2):
+        x = np.ones((n, 2), "float32")
+        np.testing.assert_array_equal(called(nd.array(x)).asnumpy(), function(x))
 
 
 def test_what_a_function_asks_decides():

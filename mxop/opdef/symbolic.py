@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ContextDecorator, contextmanager
 from threading import RLock, local
@@ -20,6 +21,7 @@ from ..support.errors import MXNetError
 
 Values = Mapping[str, float]
 _serials = itertools.count()
+_own_hash = object.__hash__
 _PLAIN = frozenset({int, float, bool, str, type(None)})
 
 #: Python expressions for functions of numbers.
@@ -381,7 +383,11 @@ class SymbolicNumber:
     def __eq__(self, other: object) -> Any:
         return self is other or (other is not None and self._query(operator.eq, self, other))
 
-    __hash__ = object.__hash__  # shapes and parameters are keys; equal expressions are one object
+    def __hash__(self) -> int:
+        """The package's own keys hold the object, as equal expressions are one; anybody else asks for the value."""
+        if self.trace.closed or (sys._getframe(1).f_globals.get("__name__") or "")[:5] == "mxop.":
+            return _own_hash(self)
+        return hash(self.read())
 
     def __repr__(self) -> str:
         return f"<{self.value!r}: {self.text} of call {self.trace.serial}>"  # unique, since texts are cache keys
