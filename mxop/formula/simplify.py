@@ -51,6 +51,24 @@ def simplified(name: str, args: tuple[Expr, ...]) -> Expr:
     return raw_call(name, args) if found is None else found
 
 
+def of_numbers(rounded: Callable[[float], float] | None) -> Callable[[str, tuple[Expr, ...]], Expr]:
+    """Return :func:`simplified` for a compute type: numbers become what a program makes of the same parameters.
+
+    `rounded` rounds a number to the type.  Without it (in integer types, which wrap), and for functions that the program
+    approximates, calls of numbers are left to the program.
+    """
+
+    def build(name: str, args: tuple[Expr, ...]) -> Expr:
+        if any(a.kind != CONST for a in args):
+            return simplified(name, args)
+        if rounded is None or name not in _FOLD or name in ("exp", "log"):
+            return raw_call(name, args)
+        found = simplified(name, tuple([const(rounded(a.label)) for a in args]))
+        return const(rounded(found.label)) if found.kind == CONST else raw_call(name, args)
+
+    return build
+
+
 def _mul(a: Expr, b: Expr) -> Expr | None:
     if _is(a, 1):
         return b

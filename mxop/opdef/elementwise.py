@@ -5,6 +5,7 @@ Inference, the CPU program, the CUDA text and the backward operator, which is el
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,8 @@ from .rules import check_rule, type_codes, with_common_options
 from .tracing import called, traced, tracing
 
 _MOST_INPUTS = 256  # each takes a register of the interpreter
+#: Primitives whose result in narrow integers depends on the lowest bits of their operands only.
+_WRAPPING = ("add", "sub", "mul", "neg", "square", "fma", "where")
 
 
 @dataclass(frozen=True)
@@ -54,11 +57,19 @@ class Formula:
         """Indices of the inputs that are keys of random numbers: int64 arrays of one element, whatever the data's type."""
         return keys_of(self.roots)
 
+    @cached_property
+    def _whole(self) -> tuple[int, ...]:
+        """The constants of which more than the lowest bits count, as of those that data are compared with."""
+        calls = [n for n in walk(self.roots) if n.kind == "call" and n.label not in _WRAPPING]
+        return tuple({int(a.label) for n in calls for a in n.args if a.kind == "const"}) if self.integer else ()
+
     def compute_type(self, dtype: int) -> int:
         """Return the type that data of `dtype` are computed in."""
-        if dtype in dtypes.FLOATS or self.integer:
-            return dtypes.COMPUTED_AS.get(dtype, dtype)
-        return dtypes.FLOAT64
+        if dtype not in dtypes.FLOATS and not self.integer:
+            return dtypes.FLOAT64
+        found = dtypes.COMPUTED_AS.get(dtype, dtype)
+        low, high = dtypes.INTEGER_RANGES.get(found, (-math.inf, math.inf))
+        return found if all(low <= value <= high for value in self._whole) else dtypes.INT64
 
 
 MOST_FORMULAS = 1024  # cached for each operator
