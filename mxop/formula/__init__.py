@@ -12,6 +12,6 @@ from .text import statements
 
 __all__ = [
     "DRAWS", "SCALAR_OPS", "TABLE", "Backward", "Expr", "NeedsValue", "Program", "Step", "TraceError", "backward",
-    "compile_program", "composed", "const", "input_", "keys_of", "leaves", "of_numbers", "output", "param", "readable", "statements",
-    "substitute", "vjp", "walk", "with_rule",
+    "compile_program", "composed", "const", "input_", "keys_of", "leaves", "of_numbers", "output", "param", "readable",
+    "statements", "substitute", "vjp", "walk", "with_rule",
 ]  # fmt: skip
