@@ -10,7 +10,6 @@ from ..formula import Expr, input_, readable
 from . import registry
 from .elementwise import BackwardOperator
 from .operator import Operator
-from .params import DType
 
 
 def signature(op: Operator, symbol: bool = False) -> inspect.Signature:
@@ -173,16 +172,12 @@ def formulas_of(op: Operator) -> Sequence[Expr]:
     return op.formula(*_example_call(op)).roots  # type: ignore[attr-defined]
 
 
-def _example(p: Any) -> Any:
-    return p.choices[0] if p.choices else "float32" if p.kind is DType else 1
-
-
 def _example_call(op: Operator) -> tuple[Any, int]:
     """Return parameters and a number of inputs for an example call."""
     if isinstance(op, BackwardOperator):
         attrs = op.attrs_for(*_forward_call(op))
         return attrs, len(op.input_names(attrs))
-    attrs = op.parse({p.name: _example(p) for p in op.spec.params if p.required})
+    attrs = op.parse({p.name: op.spec.stand_in(p.name) for p in op.spec.params if p.required})
     return attrs, 2 if op.variadic else len(op.input_names(attrs))
 
 

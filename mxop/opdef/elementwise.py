@@ -371,10 +371,9 @@ class Elementwise(Operator[P]):
         except (TraceError, ValueError) as problem:
             raise OpTypeError(f"{who}; expected formulas: {problem}") from None
 
-    def dependencies(self, attrs: Attrs | None = None, n_inputs: int | None = None) -> str:
+    def dependencies(self, attrs: Attrs, n_inputs: int) -> str:
         """Return what the backward formula reads besides head gradients: ``in``, ``out``, ``inout`` or ``none``."""
-        attrs = attrs if attrs is not None else self.parse({p.name: 1 for p in self.spec.params if p.required})
-        found = self.backward_formula(attrs, self._count(attrs, n_inputs))
+        found = self.backward_formula(attrs, n_inputs)
         return ("in" if found.inputs else "") + ("out" if found.outputs else "") or "none"
 
     @property
