@@ -13,15 +13,9 @@ from collections.abc import Callable
 from .expr import CALL, CONST, PARAM, Expr, const, raw_call, simplify_with
 
 
-def _divide(a: float, b: float) -> float:
-    if b == 0:
-        raise ArithmeticError  # leave it to the device: the sign and NaN rules are IEEE's
-    return a / b
-
-
 _FOLD: dict[str, Callable[..., float]] = {
     **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg", "abs", "lt", "le", "gt", "ge", "eq", "ne")},
-    "div": _divide,
+    "div": operator.truediv,  # by 0 it is left to the device: the sign and NaN rules are IEEE's
     "square": lambda a: a * a,
     "land": lambda a, b: bool(a) and bool(b),
     "lor": lambda a, b: bool(a) or bool(b),

@@ -226,10 +226,7 @@ class Elementwise(Operator[P]):
         return Formula(roots, tuple(names))
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
-        return len(self.formula(attrs, self._count(attrs, n_inputs)).roots)
-
-    def _count(self, attrs: Attrs, n_inputs: int | None) -> int:
-        return n_inputs if n_inputs is not None else len(self.input_names(attrs))
+        return len(self.formula(attrs, n_inputs if n_inputs is not None else len(self.input_names(attrs))).roots)
 
     # ---- inference --------------------------------------------------------------------------------------------------------
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
@@ -370,11 +367,6 @@ class Elementwise(Operator[P]):
             return [None if g is None else as_expr(g) for g in grads]
         except (TraceError, ValueError) as problem:
             raise OpTypeError(f"{who}; expected formulas: {problem}") from None
-
-    def dependencies(self, attrs: Attrs, n_inputs: int) -> str:
-        """Return what the backward formula reads besides head gradients: ``in``, ``out``, ``inout`` or ``none``."""
-        found = self.backward_formula(attrs, n_inputs)
-        return ("in" if found.inputs else "") + ("out" if found.outputs else "") or "none"
 
     @property
     def _backward(self) -> BackwardOperator:
