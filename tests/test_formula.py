@@ -319,3 +319,102 @@ def test_formulas_without_some_heads_take_no_more_than_the_whole():
                 part = backward(roots, 2, absent=absent)
                 assert set(part.inputs) <= set(whole.inputs) and set(part.outputs) <= set(whole.outputs)
                 assert set(part.heads) <= set(range(len(roots))) - set(absent)
+
+
+@pytest.fixture
+def formula():
+    """Make a formula an operator for the time of a test."""
+    made = []
+
+    def make(function, **options):
+        made.append(elementwise(function, name=f"formula_under_test_{len(made)}", **options))
+        return made[-1]
+
+    yield make
+    for op in made:
+        mx.op.unregister(op.name)
+
+
+def bound(op, *arrays, **params):
+    """Return what a bound graph of one call gives."""
+    names = [f"x{k}" for k in range(len(arrays))]
+    call = op(*map(mx.sym.Variable, names), **params)
+    return call.bind(mx.cpu(), dict(zip(names, arrays, strict=True)), grad_req="null").forward()[0].asnumpy()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32", "bool"])
+@pytest.mark.parametrize(
+    ("function", "in_python"),
+    [
+        (lambda x: x < 2**40, lambda x: x < 2**40),
+        (lambda x: x > -(2**40), lambda x: x > -(2**40)),
+        (lambda x: x == 2**33 + 1, lambda x: x == 2**33 + 1),
+        (lambda x: F.minimum(x, 2**40 + 3), lambda x: x),
+        (lambda x: F.maximum(-(2**40), x), lambda x: x),
+        (lambda x: x % (2**40), lambda x: x % 2**40),
+        (lambda x: x // (2**40 + 3), lambda x: x // 2**40),
+        (lambda x: x / (2**40 + 3), lambda x: 0),
+        (lambda x: x + 2**40, lambda x: x),  # of which the lowest bits count
+    ],
+)
+def test_constants_beyond_an_integer_type_keep_their_value(formula, dtype, function, in_python):
+    op = formula(function)
+    values = np.array([0, 1]) if dtype == "bool" else np.array([0, 1, 100, *np.iinfo(dtype).min + np.arange(2)])
+    x = nd.array(values, dtype=dtype)
+    want = np.array([in_python(int(v)) for v in values]).astype(dtype)
+    np.testing.assert_array_equal(op(x).asnumpy(), want)
+    np.testing.assert_array_equal(bound(op, x), want)
+
+
+def test_integer_constants_up_to_64_bits_leave_integers_exact(formula):
+    x = nd.array([2**53 + 1, -3], dtype="int64")
+    for number in (2**62, -(2**62), -(2**63), 2**63 - 1):
+        plus = formula(lambda x: x + number)  # noqa: B023  it is traced now
+        assert plus(x).asnumpy().tolist() == [(v + number + 2**63) % 2**64 - 2**63 for v in (2**53 + 1, -3)]
+    assert formula(lambda x: F.maximum(x, -(2**63)))(x).asnumpy().tolist() == [2**53 + 1, -3]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "uint8"])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, *, p: x * (p / 2),
+        lambda x, *, p: 127.5 / p + 0 * x,
+        lambda x, *, p: x * (p * p * p - 0.1 / p),
+        lambda x, *, p: x + F.exp(p) * F.log(p),
+        lambda x, *, p: F.where(p + 255 < 10, x, -x),
+        lambda x, *, p: F.where(p - 0.1 == 0, x, -x),
+        lambda x, *, p: x * F.minimum(F.sqrt(p), 1e-30 * p / 1e-30),
+    ],
+)
+def test_bound_calls_compute_with_numbers_as_calls_on_arrays_do(formula, dtype, function):
+    for kind in (mx.op.Scalar, float):
+        function.__annotations__ = {"p": kind}
+        op = formula(function)
+        x = nd.array(np.arange(1, 6), dtype=dtype)
+        for p in (0.3, 7.0, 0.1, 3.0, 33.3):
+            np.testing.assert_array_equal(bound(op, x, p=p), op(x, p=p).asnumpy(), err_msg=str(p))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("number", [1e300, -1e300, 65520.0])
+def test_a_result_of_one_number_beyond_the_type_is_infinite_without_a_word(formula, number):
+    x = nd.array([0, 1], dtype="float16")
+    op = formula(lambda x: F.where(1, number, x))
+    assert bound(op, x).tolist() == op(x).asnumpy().tolist() == [math.copysign(math.inf, number)] * 2
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda x: F.gamma(F.arcsinh(-(x ** (-1.0)))), lambda x: F.sin(-2 * F.exp(-(x ** (-1.0)))), lambda x: F.exp(-(x**-0.5))],
+)
+def test_a_rule_reaches_operands_that_simplification_has_taken_apart(formula, function):
+    op, step = formula(function), 1e-4
+    x = nd.array(np.add.outer([-step, 0, step], [0.7, 1.9, 2.6]), dtype="float64")
+    x.attach_grad()
+    with mx.autograd.record():
+        slopes = [op(x)]
+        for _ in range(3):
+            slopes.append(mx.autograd.grad(slopes[-1], x, create_graph=True)[0])
+    for below, found in itertools.pairwise([slope.asnumpy() for slope in slopes]):
+        np.testing.assert_allclose(found[1], (below[2] - below[0]) / (2 * step), rtol=1e-5, atol=1e-6)

@@ -2,11 +2,12 @@
 
 import inspect
 import pydoc
+from typing import Annotated, Literal
 
 import pytest
 
 import mxop as mx
-from mxop.op import F, composite, elementwise, kernel, reduction
+from mxop.op import AnyValue, Bound, DType, F, Range, Scalar, composite, elementwise, kernel, reduction
 
 
 @pytest.fixture
@@ -91,3 +92,20 @@ def test_a_class_may_have_an_operator_as_its_attribute(swish):
         activation = swish
 
     assert Layer.activation is swish and Layer().activation is swish
+
+
+@pytest.mark.parametrize("annotation", [float, int, bool, str, str | None, tuple[int, ...], tuple[float, ...], DType, AnyValue,
+                                        Literal["a", "b"], Scalar, Bound, Annotated[int, Range(3)],
+                                        Annotated[float, Range(high=-2)]])  # fmt: skip
+def test_a_required_parameter_of_any_kind_is_described(annotation):
+    def help_required(data, *, p):
+        return F.exp(data)
+
+    help_required.__annotations__ = {"p": annotation}
+    for define in (elementwise, reduction("add")):
+        op = define(help_required)
+        try:
+            assert "formula: " in mx.op.describe(op.name) or op.kind == "reduction"
+            assert "required" in str(mx.op.info(op.name)["parameters"])
+        finally:
+            mx.op.unregister("help_required")

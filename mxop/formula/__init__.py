@@ -1,6 +1,5 @@
 """Scalar formulas: traced, simplified, differentiated, compiled to CPU programs, printed as C and CUDA."""
 
-from . import simplify  # noqa: F401  formulas are simplified as they are built
 from .composed import composed
 from .derive import Backward, backward, vjp
 from .draws import DRAWS, keys_of
@@ -8,10 +7,11 @@ from .expr import Expr, NeedsValue, TraceError, const, input_, leaves, output, p
 from .primitives import TABLE
 from .program import SCALAR_OPS, Program, Step, compile_program
 from .readable import readable
+from .simplify import of_numbers
 from .text import statements
 
 __all__ = [
     "DRAWS", "SCALAR_OPS", "TABLE", "Backward", "Expr", "NeedsValue", "Program", "Step", "TraceError", "backward",
-    "compile_program", "composed", "const", "input_", "keys_of", "leaves", "output", "param", "readable", "statements",
-    "substitute", "vjp", "walk", "with_rule",
+    "compile_program", "composed", "const", "input_", "keys_of", "leaves", "of_numbers", "output", "param", "readable",
+    "statements", "substitute", "vjp", "walk", "with_rule",
 ]  # fmt: skip

@@ -62,10 +62,10 @@ def vjp(roots, heads, variables, table=TABLE) -> list[Expr | None]:
 
     `table` holds the gradient rules; variables may be any nodes.
     """
-    order = list(walk(roots))
+    order = list(walk(roots, ruled=True))
     active = {v.uid for v in variables}
     for node in order:  # only nodes that depend on a variable need a gradient
-        if any(a.uid in active for a in node.args):
+        if any(a.uid in active for a in (node.rule[1] if node.rule else node.args)):
             active.add(node.uid)
     grads: dict[int, Expr] = {}
     for root, head in zip(roots, heads, strict=True):

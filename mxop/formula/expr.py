@@ -258,7 +258,7 @@ def const(value: float) -> Expr:
     """Return the leaf for a number; its label is a float, or an int64 that no float represents."""
     if isinstance(value, int) and float(value) != value and -(2**63) <= value < 2**63:
         return _intern(CONST, value, (), False)
-    return _intern(CONST, float(value), (), float(value) != int(value) if abs(value) < 2**62 else True)
+    return _intern(CONST, float(value), (), not (-(2**63) <= value < 2**63 and value == int(value)))
 
 
 def as_expr(value: Any) -> Expr:
@@ -289,7 +289,7 @@ def with_rule(value: Expr, rule: Callable[..., tuple[Expr | None, ...]], *operan
     """Return `value` with the gradient rule ``rule(g, *operands, value)``, which returns a gradient for each operand.
 
     It replaces derivatives that are wrong at single points: that of ``where(x == 0, 0, f(x))`` is NaN where the derivative of
-    ``f`` is infinite.  `value` must contain each operand that has a gradient.
+    ``f`` is infinite.  `value` must contain the leaves of each operand that has a gradient.
     """
     return _intern(CALL, value.label, value.args, False, (rule, operands)) if value.kind == CALL else value
 
@@ -303,8 +303,8 @@ def simplify_with(simplified: Callable[[str, tuple[Expr, ...]], Expr]) -> None:
     _simplified = simplified
 
 
-def walk(roots: Iterable[Expr]) -> Iterator[Expr]:
-    """Yield each node of `roots` once, operands before their users."""
+def walk(roots: Iterable[Expr], ruled: bool = False) -> Iterator[Expr]:
+    """Yield each node of `roots` once, operands before their users; if `ruled`, those of gradient rules."""
     seen: set[int] = set()
     stack = [(root, False) for root in reversed(list(roots))]
     while stack:
@@ -313,11 +313,12 @@ def walk(roots: Iterable[Expr]) -> Iterator[Expr]:
             yield node
         elif node.uid not in seen:
             seen.add(node.uid)
-            if not node.args:
+            operands = node.rule[1] if ruled and node.rule else node.args
+            if not operands:
                 yield node
                 continue
             stack.append((node, True))
-            stack.extend([(arg, False) for arg in reversed(node.args)])
+            stack.extend([(arg, False) for arg in reversed(operands)])
 
 
 def leaves(roots: Iterable[Expr]) -> Iterator[Expr]:
@@ -325,8 +326,9 @@ def leaves(roots: Iterable[Expr]) -> Iterator[Expr]:
     return (node for node in walk(roots) if node.kind != CALL)
 
 
-def substitute(roots: Iterable[Expr], replace: dict[Expr, Expr]) -> list[Expr]:
-    """Return `roots` rebuilt with the nodes in `replace` replaced."""
+def substitute(roots: Iterable[Expr], replace: dict[Expr, Expr], build: Callable[..., Expr] | None = None) -> list[Expr]:
+    """Return `roots` rebuilt with the nodes in `replace` replaced; `build` makes the calls, by default as :func:`call` does."""
+    build = build or _simplified
     built: dict[int, Expr] = {old.uid: new for old, new in replace.items()}
 
     def rebuild(node: Expr) -> Expr:
@@ -343,7 +345,7 @@ def substitute(roots: Iterable[Expr], replace: dict[Expr, Expr]) -> list[Expr]:
                 continue
             args = tuple([built[a.uid] for a in top.args])
             same = all(map(operator.is_, args, top.args))
-            found = top if same else _simplified(top.label, args)
+            found = top if same else build(top.label, args)
             built[top.uid] = found if same or rule is None else with_rule(found, rule, *[built[a.uid] for a in operands])
         return built[node.uid]
 

@@ -337,7 +337,7 @@ def _allocated(roots, tiles, n_inputs: int) -> Program:
             return o.label
         if o.uid not in where:  # a scalar that an instruction reads as an array
             where[o.uid] = new_register()
-            program.steps.append(Step("s0", where[o.uid], (), (_scalar(o),)))
+            program.steps.append(Step("s0", where[o.uid], (), (o.label,)))
         return where[o.uid]
 
     for at, (node, name, operands, scalars) in enumerate(tiles):
@@ -347,7 +347,7 @@ def _allocated(roots, tiles, n_inputs: int) -> Program:
         if dst is None:
             dst = new_register()
         where[node.uid] = dst
-        program.steps.append(Step(name, dst, srcs, tuple(_scalar(s) for s in scalars)))
+        program.steps.append(Step(name, dst, srcs, tuple(s.label for s in scalars)))
         for o in {o.uid: o for o in operands}.values():
             reg = where.get(o.uid)
             if reg is not None and last_use[o.uid] == at and reg >= n_inputs + len(roots):
@@ -355,13 +355,9 @@ def _allocated(roots, tiles, n_inputs: int) -> Program:
     for k, root in enumerate(roots):
         dst = n_inputs + k
         if root.kind in (PARAM, CONST):
-            program.steps.append(Step("s0", dst, (), (_scalar(root),)))
+            program.steps.append(Step("s0", dst, (), (root.label,)))
         elif root.kind == INPUT:
             program.steps.append(Step("x0", dst, (root.label,), ()))
         elif where[root.uid] != dst:
             program.steps.append(Step("x0", dst, (where[root.uid],), ()))
     return program
-
-
-def _scalar(node: Expr) -> str | float | int | Number:
-    return node.label

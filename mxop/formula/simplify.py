@@ -13,15 +13,9 @@ from collections.abc import Callable
 from .expr import CALL, CONST, PARAM, Expr, const, raw_call, simplify_with
 
 
-def _divide(a: float, b: float) -> float:
-    if b == 0:
-        raise ArithmeticError  # leave it to the device: the sign and NaN rules are IEEE's
-    return a / b
-
-
 _FOLD: dict[str, Callable[..., float]] = {
     **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg", "abs", "lt", "le", "gt", "ge", "eq", "ne")},
-    "div": _divide,
+    "div": operator.truediv,  # by 0 it is left to the device: the sign and NaN rules are IEEE's
     "square": lambda a: a * a,
     "land": lambda a, b: bool(a) and bool(b),
     "lor": lambda a, b: bool(a) or bool(b),
@@ -49,6 +43,24 @@ def simplified(name: str, args: tuple[Expr, ...]) -> Expr:
     rule = _RULES.get(name)
     found = rule(*args) if rule else None
     return raw_call(name, args) if found is None else found
+
+
+def of_numbers(rounded: Callable[[float], float] | None) -> Callable[[str, tuple[Expr, ...]], Expr]:
+    """Return :func:`simplified` for a compute type: numbers become what a program makes of the same parameters.
+
+    `rounded` rounds a number to the type.  Without it (in integer types, which wrap), and for functions that the program
+    approximates, calls of numbers are left to the program.
+    """
+
+    def build(name: str, args: tuple[Expr, ...]) -> Expr:
+        if any(a.kind != CONST for a in args):
+            return simplified(name, args)
+        if rounded is None or name not in _FOLD or name in ("exp", "log"):
+            return raw_call(name, args)
+        found = simplified(name, tuple([const(rounded(a.label)) for a in args]))
+        return const(rounded(found.label)) if found.kind == CONST else raw_call(name, args)
+
+    return build
 
 
 def _mul(a: Expr, b: Expr) -> Expr | None:

@@ -56,7 +56,8 @@ def _in_type(value: float, code: int) -> float | None:
     """Return a number rounded to an element type; None if a float cannot represent the result."""
     if code not in dtypes.FLOATS and not abs(value) < 2**53:  # NaN too
         return None
-    return float(np.asarray(value).astype(dtypes.numpy_dtype(code)))
+    with np.errstate(all="ignore"):  # what the type does not hold
+        return float(np.asarray(value).astype(dtypes.numpy_dtype(code)))
 
 
 def _uniform(value: np.ndarray) -> bool:

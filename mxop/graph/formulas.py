@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ctypes import c_float
 from functools import lru_cache
 
-from ..formula import Expr, const, leaves, param, substitute, walk
+from ..formula import Expr, const, leaves, of_numbers, param, substitute, walk
 from ..opdef import Attrs, Elementwise, Formula
 from ..opdef.operator import on_change
 from ..opdef.symbolic import SymbolicNumber, leaf_of
@@ -13,12 +14,7 @@ from ..support.memo import keep
 from .infer import Known
 from .ir import Node
 
-_INTEGER_RANGE = {
-    dtypes.UINT8: (0, 2**8 - 1), dtypes.INT8: (-(2**7), 2**7 - 1), dtypes.INT32: (-(2**31), 2**31 - 1),
-    dtypes.INT64: (-(2**63), 2**63 - 1),
-    dtypes.UNKNOWN: (0, 127),
-}  # fmt: skip
-
+_ROUNDED = {dtypes.FLOAT32: lambda value: c_float(value).value, dtypes.FLOAT64: float}
 _MANY = 1 << 15  # cached formulas, of about a kilobyte each: more than a graph has
 _found: dict[tuple, tuple[Expr, ...] | None] = {}
 on_change(lambda op: _found.clear())
@@ -46,11 +42,10 @@ def specialised(node: Node, known: Known) -> tuple[Expr, ...] | None:
 def _filled_in(op: Elementwise, attrs: Attrs, n_inputs: int, code: int) -> tuple[Expr, ...] | None:
     formula = op.formula(attrs, n_inputs)
     constants = _constants(op, attrs, formula, code)
-    if code == dtypes.UNKNOWN and constants is not None:
-        return tuple(substitute(formula.roots, constants))
-    if constants is None or formula.compute_type(code) != dtypes.COMPUTED_AS.get(code, code):
+    compute = dtypes.COMPUTED_AS.get(code, code)
+    if constants is None or (code != dtypes.UNKNOWN and formula.compute_type(code) != compute):
         return None
-    return tuple(substitute(formula.roots, constants)) if constants else formula.roots
+    return tuple(substitute(formula.roots, constants, of_numbers(_ROUNDED.get(compute)))) if constants else formula.roots
 
 
 def _constants(op: Elementwise, attrs: Attrs, formula: Formula, code: int) -> dict[Expr, Expr] | None:
@@ -60,7 +55,7 @@ def _constants(op: Elementwise, attrs: Attrs, formula: Formula, code: int) -> di
         real = op.spec.by_name[name].real
         value = attrs[name]
         if not real and code not in dtypes.FLOATS:
-            low, high = _INTEGER_RANGE[code]
+            low, high = dtypes.INTEGER_RANGES.get(code, (0, 127))
             if not low <= value <= high:  # NaN too
                 return None
             if code == dtypes.UNKNOWN and value != int(value):

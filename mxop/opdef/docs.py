@@ -10,7 +10,6 @@ from ..formula import Expr, input_, readable
 from . import registry
 from .elementwise import BackwardOperator
 from .operator import Operator
-from .params import DType
 
 
 def signature(op: Operator, symbol: bool = False) -> inspect.Signature:
@@ -173,22 +172,14 @@ def formulas_of(op: Operator) -> Sequence[Expr]:
     return op.formula(*_example_call(op)).roots  # type: ignore[attr-defined]
 
 
-def _example(p: Any) -> Any:
-    return p.choices[0] if p.choices else "float32" if p.kind is DType else 1
-
-
 def _example_call(op: Operator) -> tuple[Any, int]:
     """Return parameters and a number of inputs for an example call."""
     if isinstance(op, BackwardOperator):
-        attrs = op.attrs_for(*_forward_call(op))
+        attrs, n = _example_call(op.forward)
+        attrs = op.attrs_for(attrs, (), n)
         return attrs, len(op.input_names(attrs))
-    attrs = op.parse({p.name: _example(p) for p in op.spec.params if p.required})
+    attrs = op.parse({p.name: op.spec.stand_in(p.name) for p in op.spec.params if p.required})
     return attrs, 2 if op.variadic else len(op.input_names(attrs))
-
-
-def _forward_call(op: BackwardOperator) -> tuple[Any, tuple, int]:
-    attrs, n = _example_call(op.forward)
-    return attrs, (), n
 
 
 def _input_names(op: Operator) -> list[str]:
@@ -212,7 +203,8 @@ def _gradient(op: Operator) -> dict[str, Any]:
     if op.kind == "elementwise" and op.has_backward_operator:
         try:
             found["operator"] = registry.BACKWARD + op.name
-            found["uses"] = op.dependencies(*_example_call(op))  # type: ignore[attr-defined]
+            reads = op.backward_formula(*_example_call(op))  # type: ignore[attr-defined]
+            found["uses"] = ("in" if reads.inputs else "") + ("out" if reads.outputs else "") or "none"
         except Exception as problem:  # a formula that needs particular parameters
             found["uses"] = f"depends on the parameters ({problem})"
     else:

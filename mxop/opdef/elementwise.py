@@ -5,6 +5,7 @@ Inference, the CPU program, the CUDA text and the backward operator, which is el
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,8 @@ from .rules import check_rule, type_codes, with_common_options
 from .tracing import called, traced, tracing
 
 _MOST_INPUTS = 256  # each takes a register of the interpreter
+#: Primitives whose result in narrow integers depends on the lowest bits of their operands only.
+_WRAPPING = ("add", "sub", "mul", "neg", "square", "fma", "where")
 
 
 @dataclass(frozen=True)
@@ -54,11 +57,19 @@ class Formula:
         """Indices of the inputs that are keys of random numbers: int64 arrays of one element, whatever the data's type."""
         return keys_of(self.roots)
 
+    @cached_property
+    def _whole(self) -> tuple[int, ...]:
+        """The constants of which more than the lowest bits count, as of those that data are compared with."""
+        calls = [n for n in walk(self.roots) if n.kind == "call" and n.label not in _WRAPPING]
+        return tuple({int(a.label) for n in calls for a in n.args if a.kind == "const"}) if self.integer else ()
+
     def compute_type(self, dtype: int) -> int:
         """Return the type that data of `dtype` are computed in."""
-        if dtype in dtypes.FLOATS or self.integer:
-            return dtypes.COMPUTED_AS.get(dtype, dtype)
-        return dtypes.FLOAT64
+        if dtype not in dtypes.FLOATS and not self.integer:
+            return dtypes.FLOAT64
+        found = dtypes.COMPUTED_AS.get(dtype, dtype)
+        low, high = dtypes.INTEGER_RANGES.get(found, (-math.inf, math.inf))
+        return found if all(low <= value <= high for value in self._whole) else dtypes.INT64
 
 
 MOST_FORMULAS = 1024  # cached for each operator
@@ -215,10 +226,7 @@ class Elementwise(Operator[P]):
         return Formula(roots, tuple(names))
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
-        return len(self.formula(attrs, self._count(attrs, n_inputs)).roots)
-
-    def _count(self, attrs: Attrs, n_inputs: int | None) -> int:
-        return n_inputs if n_inputs is not None else len(self.input_names(attrs))
+        return len(self.formula(attrs, n_inputs if n_inputs is not None else len(self.input_names(attrs))).roots)
 
     # ---- inference --------------------------------------------------------------------------------------------------------
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
@@ -359,12 +367,6 @@ class Elementwise(Operator[P]):
             return [None if g is None else as_expr(g) for g in grads]
         except (TraceError, ValueError) as problem:
             raise OpTypeError(f"{who}; expected formulas: {problem}") from None
-
-    def dependencies(self, attrs: Attrs | None = None, n_inputs: int | None = None) -> str:
-        """Return what the backward formula reads besides head gradients: ``in``, ``out``, ``inout`` or ``none``."""
-        attrs = attrs if attrs is not None else self.parse({p.name: 1 for p in self.spec.params if p.required})
-        found = self.backward_formula(attrs, self._count(attrs, n_inputs))
-        return ("in" if found.inputs else "") + ("out" if found.outputs else "") or "none"
 
     @property
     def _backward(self) -> BackwardOperator:

@@ -592,12 +592,14 @@ class Spec:
         """Return parameters for an example call; None if a required one has no obvious value."""
         if not all(p.numeric or p.choices for p in self._required):
             return None
-        return self.parse({p.name: p.choices[0] if p.choices else self.stand_in(p.name) for p in self._required})
+        return self.parse({p.name: self.stand_in(p.name) for p in self._required})
 
     def stand_in(self, name: str) -> Any:
         """Return a valid value of a parameter, as a placeholder for an unknown one."""
         p = self.by_name.get(name)
-        return 1.0 if p is None or p.bounds is None else max(p.bounds.low, min(1.0, p.bounds.high))
+        if p is None or p.bounds is not None:
+            return 1.0 if p is None else max(p.bounds.low, min(1.0, p.bounds.high))
+        return p.choices[0] if p.choices else {str: "", DType: "float32"}.get(p.kind, 1.0 if p.numeric else 1)
 
     def filled(self, parsed: Mapping[str, Any]) -> Attrs:
         """Return the parameters of a call made by another operator: its own parsed ones, and defaults."""

@@ -22,6 +22,10 @@ CODES = {name: code for code, name in NAMES.items()}
 SIZES = {FLOAT32: 4, FLOAT64: 8, FLOAT16: 2, UINT8: 1, INT32: 4, INT8: 1, INT64: 8, BOOL: 1, BFLOAT16: 2}
 FLOATS = frozenset({FLOAT16, FLOAT32, FLOAT64, BFLOAT16})
 
+#: The smallest and the largest integer of each type.
+INTEGER_RANGES = {
+    UINT8: (0, 2**8 - 1), INT8: (-(2**7), 2**7 - 1), INT32: (-(2**31), 2**31 - 1), INT64: (-(2**63), 2**63 - 1),
+}  # fmt: skip
 #: Codes whose elements are computed in another type inside a formula.
 COMPUTED_AS = {FLOAT16: FLOAT32, BFLOAT16: FLOAT32, BOOL: UINT8}
 
