@@ -12,7 +12,6 @@ from collections.abc import Callable
 
 from .expr import CALL, CONST, PARAM, Expr, const, raw_call, simplify_with
 
-
 _FOLD: dict[str, Callable[..., float]] = {
     **{name: getattr(operator, name) for name in ("add", "sub", "mul", "neg", "abs", "lt", "le", "gt", "ge", "eq", "ne")},
     "div": operator.truediv,  # by 0 it is left to the device: the sign and NaN rules are IEEE's
