@@ -327,7 +327,7 @@ def test_what_is_asked_becomes_a_guard():
 ASKING = {
     "float": float, "int": int, "str": str, "bool": bool, "exp": math.exp, "floor": math.floor, "round": round,
     "float32": np.float32, "format": "{:.2f}".format, "isnan": np.isnan, "hash": hash, "set": {1.0, 2.0}.__contains__,
-    "dict": {2.5: 1}.get,
+    "dict": {2.5: 1}.get, "repr": repr, "text of a tuple": lambda a: f"{(a, 1)}",
 }  # fmt: skip
 
 

@@ -143,6 +143,7 @@ LOOKED_UP = {
     "set": lambda x: x * (2.0 if x.shape[0] in {4, 8} else 1.0),
     "dictionary": lambda x: x * {4: 2.0, 8: 3.0}.get(x.shape[0], 1.0),
     "cache": lambda x: x * lru_cache(lambda n: 2.0 if n == 4 else 1.0)(x.shape[0]),
+    "text": lambda x: x * {"(4, 2)": 2.0}.get(str(x.shape), 1.0),
     "different sizes": lambda x: x * float(len({*x.shape})),
 }
 
@@ -150,7 +151,7 @@ LOOKED_UP = {
 @pytest.mark.parametrize("how", LOOKED_UP)
 @pytest.mark.parametrize("compiled", [True, False])
 def test_sizes_that_a_function_looks_up_decide(how, compiled, request):
-    """A hash is the value's: a set that has no such size holds another one."""
+    """Hashes and texts are those of the value."""
     function = LOOKED_UP[how]
     if compiled:
         called = mx.graph.compiled(function)

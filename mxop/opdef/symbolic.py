@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ContextDecorator, contextmanager
 from threading import RLock, local
+from types import FrameType
 from typing import Any
 
 from ..formula import Expr, const, param
@@ -385,12 +386,18 @@ class SymbolicNumber:
 
     def __hash__(self) -> int:
         """The package's own keys hold the object, as equal expressions are one; anybody else asks for the value."""
-        if self.trace.closed or (sys._getframe(1).f_globals.get("__name__") or "")[:5] == "mxop.":
-            return _own_hash(self)
-        return hash(self.read())
+        return _own_hash(self) if self.trace.closed or _is_own(sys._getframe(1)) else hash(self.read())
 
     def __repr__(self) -> str:
-        return f"<{self.value!r}: {self.text} of call {self.trace.serial}>"  # unique, since texts are cache keys
+        """The package's own texts, which are cache keys, name the object; anybody else's, as of a shape, show the value."""
+        if self.trace.closed or _is_own(sys._getframe(1)):
+            return f"<{self.value!r}: {self.text} of call {self.trace.serial}>"
+        return repr(self.read())
+
+
+def _is_own(frame: FrameType) -> bool:
+    """Return whether a frame is the package's."""
+    return (frame.f_globals.get("__name__") or "")[:5] == "mxop."
 
 
 def concrete(value: Any, values: Values) -> Any:
