@@ -373,3 +373,14 @@ def test_parts_that_threads_add_keep_their_values():
     values = parts.of({"a": 5})
     for part, number, other, _ in (item for items in found for item in items):
         assert completed(part, values) == (number, other)
+
+
+def test_axes_that_change_are_axes_still():
+    """An axis is an integer, which becomes symbolic; a dictionary of axes must be one of numbers."""
+    x, v = RNG.normal(size=(2, 5, 5, 5)).astype("float32"), np.arange(1, 6, dtype="float32")
+    arrays = [mx.nd.array(a) for a in (x, v, v, v - 1, v)]
+    for axis in (2, 3, 1, 2, 3, -1, -2):
+        shape = [5 if k == axis % 4 else 1 for k in range(4)]
+        scale, mean = v.reshape(shape), (v - 1).reshape(shape)
+        found = mx.nd.BatchNorm(*arrays, axis=axis, eps=0.5, use_global_stats=True, fix_gamma=False)
+        np.testing.assert_allclose(found.asnumpy(), (x - mean) / np.sqrt(scale + 0.5) * scale + scale, 1e-5, 1e-5)

@@ -67,7 +67,7 @@ def _(shape, strides, data, *, axis):
     if len(shape) == len(data):
         return shape, strides, 0
     if axis is not None:
-        places = [axis % len(data)] if len(shape) == 1 and data and data[axis] == shape[0] else None
+        places = [int(axis) % len(data)] if len(shape) == 1 and data and data[axis] == shape[0] else None
     else:
         places = _of_slopes(shape, data)
     if places is None:
