@@ -139,6 +139,19 @@ def test_a_composite_is_prepared_once_for_sizes_that_are_alike(name, recorded, p
     assert 0 < counts[0] == counts[-1]
 
 
+@pytest.mark.parametrize("integers", [False, True])
+def test_a_call_that_failed_does_not_make_others_anew(integers, prepared):
+    """The same operator with other sizes, or other integers, after a mistake in one of them."""
+    counts = []
+    for n in (20, 21, 22, 23, *range(30, 40)):
+        with pytest.raises(mx.MXNetError):
+            nd.topk(nd.ones((2, 19)), k=n + 200, axis=1) if integers else nd.linalg.gemm2(nd.ones((n, 70)), nd.ones((71, n)))
+        before = len(prepared)
+        nd.topk(nd.ones((2, 99)), k=n, axis=1) if integers else nd.linalg.gemm2(nd.ones((n, 70)), nd.ones((70, n + 100)))
+        counts.append(len(prepared) - before)
+    assert sum(counts[:3]) > 0 == sum(counts[3:])
+
+
 LOOKED_UP = {
     "set": lambda x: x * (2.0 if x.shape[0] in {4, 8} else 1.0),
     "dictionary": lambda x: x * {4: 2.0, 8: 3.0}.get(x.shape[0], 1.0),

@@ -538,15 +538,20 @@ def use_pattern(
         without = tuple([type(v) if n in numbers else v for n, v in items])
     key = owner, without, shapes, *call[3:], numpy_shape()
     cache, constants = _pattern_caches.get(key), {}
+    failed: list[_PatternCache] = []
     if cache is None:
-        known, found = _of_any_integers(call, numbers, use)
+        known, found = _of_any_integers(call, numbers, use, failed)
         if known:
             return found
         cache, constants = keep(_pattern_caches, key, _PatternCache()), numbers if gpu < 0 else {}
-    if cache.concrete_only or (constants and not sizes):
-        return use(_pattern(*call), {})
-    known, found = _found_in(cache, call, numbers, constants, sizes, use)
-    return found if known else use(_pattern(*call), {})
+    known = False
+    if not (cache.concrete_only or (constants and not sizes)):
+        known, found = _found_in(cache, call, numbers, constants, sizes, use, failed)
+    if not known:
+        found = use(_pattern(*call), {})
+    for one in failed:
+        one.concrete_only = len(one.found) < _PatternCache.LIMIT  # a plan works, a pattern fails
+    return found
 
 
 class _Call(NamedTuple):
@@ -560,9 +565,12 @@ class _Call(NamedTuple):
 
 def _found_in(
     cache: _PatternCache, call: _Call, numbers: Values, constants: Values, sizes: dict[str, int], use: Callable,
-    integers: Sequence[str] = (),
+    failed: list[_PatternCache], integers: Sequence[str] = (),
 ) -> tuple[bool, Any]:  # fmt: skip
-    """Return whether a pattern of a cache holds for a call, and ``use`` of it, after making one if none did."""
+    """Return whether a pattern of a cache holds for a call, and ``use`` of it, after making one if none did.
+
+    A cache that has none is added to `failed`; that may be the call's mistake.
+    """
     known, found = cache.call(numbers, sizes, use)
     if not known and len(cache.found) < _PatternCache.LIMIT:
         made = _for_any(call, Trace({} if constants else numbers, sizes), integers)
@@ -570,11 +578,11 @@ def _found_in(
             cache.found.append((repr(constants) if constants else "", *made))
             known, found = cache.call(numbers, sizes, use)
     if not known:
-        cache.concrete_only = len(cache.found) < _PatternCache.LIMIT  # a plan works, a pattern fails
+        failed.append(cache)
     return known, found
 
 
-def _of_any_integers(call: _Call, numbers: Values, use: Callable) -> tuple[bool, Any]:
+def _of_any_integers(call: _Call, numbers: Values, use: Callable, failed: list[_PatternCache]) -> tuple[bool, Any]:
     """Return whether a pattern holds whose integer parameters are symbolic sizes, too, and ``use`` of it.
 
     It is made by the second call that differs from an earlier one in such parameters, for most never change.
@@ -592,7 +600,7 @@ def _of_any_integers(call: _Call, numbers: Values, use: Callable) -> tuple[bool,
     if cache is None or cache.concrete_only:
         return False, None
     constants = numbers if call.gpu < 0 and not cache.found else {}
-    return _found_in(cache, call, numbers, constants, sizes, use, integers)
+    return _found_in(cache, call, numbers, constants, sizes, use, failed, integers)
 
 
 def _sizes_of(specs: tuple, integers: Sequence[Any] = ()) -> tuple[tuple, list, dict[str, int]]:
