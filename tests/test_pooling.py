@@ -129,3 +129,11 @@ def test_the_largest_of_three_dimensions_makes_no_windows():
         place = np.unravel_index(windows[(*at, i, j, k)].argmax(), (2, 3, 3))  # the first of equal ones
         want[(*at, i + place[0], 2 * j + place[1], k + place[2])] += 1
     np.testing.assert_array_equal(executor.grad_dict["x"].asnumpy(), want)
+
+
+@pytest.mark.parametrize("how", ["bins", "corners", "pixels"])
+def test_images_are_resized_to_none(how):
+    with mx.util.np_shape(True):
+        like = mx.nd.zeros((1, 2, 0, 4))
+        found = mx.nd._internal._resized(mx.nd.ones((1, 2, 3, 4)), like, axis=2, mode="like", how=how)
+        assert found.asnumpy().shape == (1, 2, 0, 4)

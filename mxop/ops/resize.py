@@ -178,7 +178,7 @@ def _means(n, size, how):
         counts = -(-(new + 1) * n // size) - first
         starts = np.append(0, np.cumsum(counts))
         return starts, np.arange(starts[-1]) - np.repeat(starts[:-1] - first, counts), np.repeat(1 / counts, counts)
-    step = (n - 1) / max(size - 1, 1) if how == "corners" else n / size
+    step = (n - 1) / max(size - 1, 1) if how == "corners" else n / max(size, 1)
     at = new * step if how == "corners" or size == 1 else np.maximum((new + 0.5) * step - 0.5, 0)
     low = np.minimum(at.astype(np.intp), n - 1)
     rest = np.where(low < n - 1, at - low, 0)
