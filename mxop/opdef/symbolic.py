@@ -32,7 +32,9 @@ _WRITTEN: dict[Callable, str] = {
     operator.abs: "abs({})", operator.lt: "{} < {}", operator.le: "{} <= {}", operator.gt: "{} > {}", operator.ge: "{} >= {}",
     operator.eq: "{} == {}", operator.ne: "{} != {}", operator.truth: "bool({})", repr: "repr({})",
 }  # fmt: skip
-_INTEGRAL = (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.neg, operator.abs)
+_BITS = (operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift)
+_INTEGRAL = (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.neg, operator.abs, *_BITS)
+_ROUNDED = (math.trunc, math.floor, math.ceil, round)
 
 
 class Guards:
@@ -47,6 +49,12 @@ class Guards:
         """Record the result of an expression."""
         self.answers[text] = answer, tuple([a for a in operands if type(a) is SymbolicNumber])
         self._check = None
+
+    def beyond(self, others: Guards) -> Guards:
+        """Return the conditions that are not among others."""
+        found = Guards(self.trace)
+        found.answers = {text: answer for text, answer in self.answers.items() if text not in others.answers}
+        return found
 
     def hold(self, values: Values) -> bool:
         """Return whether all expressions have the same results for other values; False if one cannot be evaluated."""
@@ -116,6 +124,7 @@ class Trace:
     def made(self, function: Callable, operands: tuple, value: Any) -> Any:
         """Return the number that a function makes of numbers; the same expression gives the same object."""
         integral = function in _INTEGRAL and all(a.integral if type(a) is SymbolicNumber else type(a) is int for a in operands)
+        integral = integral or (function in _ROUNDED and len(operands) == 1)
         if integral and (simpler := _simpler(function, operands)) is not None:
             return simpler
         base, offset = _sum(function, operands) if integral else (None, 0)
@@ -370,11 +379,23 @@ class SymbolicNumber:
     def __ge__(self, other: Any) -> Any: return self._query(operator.ge, self, other)
     def __ne__(self, other: Any) -> Any: return False if self is other else self._query(operator.ne, self, other)
     def __bool__(self) -> bool: return self._query(operator.truth, self)
+    def __trunc__(self) -> Any: return self if self.integral else self._make(math.trunc, self)
+    def __floor__(self) -> Any: return self if self.integral else self._make(math.floor, self)
+    def __ceil__(self) -> Any: return self if self.integral else self._make(math.ceil, self)
     def __float__(self) -> float: return float(self.read())
     def __int__(self) -> int: return int(self.read())
     def __format__(self, how: str) -> str: return format(self.read(), how)
     def __str__(self) -> str: return str(self.read())
     # fmt: on
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self if self.integral and digits is None else self._make(round, self, *([] if digits is None else [digits]))
+
+    def __getattr__(self, name: str) -> Any:
+        """Let functions use what numbers have, such as ``bit_length()``."""
+        if name[:1] == "_" or not hasattr(self.value, name):
+            raise AttributeError(f"{type(self.value).__name__!r} object has no attribute {name!r}")
+        return getattr(self.read(), name)
 
     def __index__(self) -> int:
         if not isinstance(self.value, int):
@@ -393,6 +414,12 @@ class SymbolicNumber:
         if self.trace.closed or _is_own(sys._getframe(1)):
             return f"<{self.value!r}: {self.text} of call {self.trace.serial}>"
         return repr(self.read())
+
+
+for _function in _BITS:
+    _name = _function.__name__.strip("_")
+    setattr(SymbolicNumber, f"__{_name}__", lambda self, other, f=_function: self._make(f, self, other))
+    setattr(SymbolicNumber, f"__r{_name}__", lambda self, other, f=_function: self._make(f, other, self))
 
 
 def _is_own(frame: FrameType) -> bool:

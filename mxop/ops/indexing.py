@@ -12,10 +12,11 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 from ..opdef import kernel
+from ..opdef.symbolic import is_symbolic
 from ..support import dtypes
 from ..support.errors import OpIndexError, OpTypeError, OpValueError, shown
 from ..support.shape_mode import numpy_shape
-from ._shared import on_both, typed_by_first
+from ._shared import on_both, taken, typed_by_first
 from .gather import sums_at
 
 ARRAY, NEW = "@", "new"
@@ -94,9 +95,25 @@ def slice_of(item, size):
     return (start, stop, step) if count > 1 else (start, start + count, 1)
 
 
+def range_of(item, size):
+    """Return start, stop and step of a slice as :func:`slice_of`, and the count; sizes and numbers may be symbolic."""
+    if not is_symbolic((item.start, item.stop, item.step, size)):
+        start, stop, step = slice_of(item, size)
+        return start, stop, step, len(range(start, stop, step))
+    step = 1 if item.step is None else operator.index(item.step)
+    if step == 0:
+        raise OpValueError(f"slice {item}: slice step cannot be zero")
+    start, stop, count = taken(*(None if at is None else _whole(at) for at in (item.start, item.stop)), step, size)
+    return (start, stop, step, count) if count > 1 else (start, start + count, 1, count)
+
+
+def _whole(item):
+    return item if is_symbolic(item) and item.integral else operator.index(item)
+
+
 def integer(item, axis, size):
     """Return an index, counted from the start."""
-    at = operator.index(item)
+    at = _whole(item)
     if not -size <= at < size:
         raise OpIndexError(f"index {at} is out of bounds for axis {axis} with size {size}")
     return at + size if at < 0 else at
@@ -121,8 +138,7 @@ def exact(items, shape):
             result.append(None)
             continue
         if isinstance(item, slice):
-            start, stop, step = slice_of(item, shape[axis])
-            count = len(range(start, stop, step))
+            start, stop, step, count = range_of(item, shape[axis])
             result.append(slice(start, None if stop < 0 else stop, step) if count else slice(0, 0, 1))
         elif isinstance(item, Integral):
             result.append(integer(item, axis, shape[axis]))
@@ -234,7 +250,7 @@ def indexed_shape(op, data, items, arrays):
             result.append(1)
             continue
         if isinstance(item, slice):
-            result.append(len(range(*item.indices(data[axis]))))
+            result.append(range_of(item, data[axis])[3])
         elif adjacent and advanced and i == advanced[0]:
             result += together
         if isinstance(item, int) and not -data[axis] <= item < data[axis]:
