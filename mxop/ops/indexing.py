@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 from ..opdef import kernel
-from ..opdef.symbolic import is_symbolic
+from ..opdef.symbolic import SymbolicNumber, is_symbolic
 from ..support import dtypes
 from ..support.errors import OpIndexError, OpTypeError, OpValueError, shown
 from ..support.shape_mode import numpy_shape
@@ -97,7 +97,7 @@ def slice_of(item, size):
 
 def range_of(item, size):
     """Return start, stop and step of a slice as :func:`slice_of`, and the count; sizes and numbers may be symbolic."""
-    if not is_symbolic((item.start, item.stop, item.step, size)):
+    if SymbolicNumber not in map(type, (item.start, item.stop, item.step, size)):
         start, stop, step = slice_of(item, size)
         return start, stop, step, len(range(start, stop, step))
     step = 1 if item.step is None else operator.index(item.step)
@@ -131,21 +131,23 @@ def expanded(items, rank, used):
 
 
 def exact(items, shape):
-    """Return a key, every dimension named, whose numbers count from the start."""
-    result, axis = [], 0
+    """Return a key, every dimension named, whose numbers count from the start, and the sizes that a basic key leaves."""
+    result, sizes, axis = [], [], 0
     for item in items:
         if item is None:
             result.append(None)
+            sizes.append(1)
             continue
         if isinstance(item, slice):
             start, stop, step, count = range_of(item, shape[axis])
             result.append(slice(start, None if stop < 0 else stop, step) if count else slice(0, 0, 1))
+            sizes.append(count)
         elif isinstance(item, Integral):
             result.append(integer(item, axis, shape[axis]))
         else:
             result.append(item)
         axis += 1
-    return result
+    return result, tuple(sizes)
 
 
 def as_slice(items):
@@ -178,8 +180,7 @@ def basic_key(key, shape):
     for item in items:
         if not (item is None or item is Ellipsis or isinstance(item, (slice, Integral))) or isinstance(item, bool):
             raise OpTypeError(f"index {shown(item)} is not an integer, slice, None or ...")
-    found = exact(expanded(items, len(shape), sum(i is not None and i is not Ellipsis for i in items)), shape)
-    return found, indexed_shape("_getitem", shape, found, ())
+    return exact(expanded(items, len(shape), sum(i is not None and i is not Ellipsis for i in items)), shape)
 
 
 def part_of(F, x, key):
