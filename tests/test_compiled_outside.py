@@ -320,3 +320,12 @@ def test_the_text_says_what_is_wrong():
         mx.graph.compiled(scaled)(ONE)
     with pytest.raises(mx.MXNetError, match="argument 0 must be an NDArray"):
         mx.graph.compiled(scaled)(3)
+
+
+@pytest.mark.parametrize("function", [lambda x: x + nd.ones(3), lambda x: nd.concat(x, nd.ones(3), dim=0)])
+def test_what_to_do_with_an_array_that_is_no_argument(function):
+    with pytest.warns(
+        RuntimeWarning, match=r"NDArray of shape.*; pass the array as an argument, or make it from one \(zeros_like"
+    ):
+        found = mx.graph.compiled(function)(nd.zeros(3))
+    np.testing.assert_array_equal(found.asnumpy(), function(nd.zeros(3)).asnumpy())
