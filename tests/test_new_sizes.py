@@ -200,6 +200,59 @@ def trained(n, **params):
     return x.grad.asnumpy(), y.asnumpy() - np.eye(10)[np.arange(n) % 10]
 
 
+X = mx.sym.Variable("data")
+NETWORKS = {
+    "SoftmaxOutput": mx.sym.SoftmaxOutput(X, normalization="batch", smooth_alpha=0.25, name="out"),
+    "std": mx.sym._internal._std(X, axis=1),
+    "var": mx.sym._internal._var(X, ddof=1.0),
+    "in mode": mx.sym.LeakyReLU(mx.sym.Dropout(X * 1.5, p=0.5) - 0.5, act_type="leaky"),
+}
+
+
+CALLS = {
+    "SoftmaxOutput": lambda x, label: nd.SoftmaxOutput(x, label, normalization="batch", smooth_alpha=0.25),
+    "std": lambda x: x.std(axis=1),
+    "var": lambda x: x.var(ddof=1),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_executors_of_any_sizes(name, request):
+    """Numbers that follow from sizes, such as the classes of labels, are made when arrays are bound."""
+    expanded, counts = [], []
+
+    @mx.op.composite(name="counted_by_a_test")
+    def counted(F, data):
+        expanded.append(data)
+        return data * 1
+
+    request.addfinalizer(lambda: mx.op.unregister("counted_by_a_test"))
+    net = mx.sym.counted_by_a_test(NETWORKS[name])
+    for n in range(20, 32):
+        bound = net.simple_bind(mx.cpu(), data=(n, 3 * n))
+        values = [RNG.normal(size=(n, 3 * n)), np.arange(n)]
+        for array, value in zip(bound.arg_arrays, values, strict=False):
+            array[:] = value
+        bound.forward(is_train=False)
+        x, *rest = (nd.array(v) for v in values[: len(bound.arg_arrays)])
+        counts.append(len(expanded))
+        if name == "in mode":
+            want = np.where(values[0] * 1.5 < 0.5, 0.25, 1) * (values[0] * 1.5 - 0.5)
+            np.testing.assert_allclose(bound.outputs[0].asnumpy(), want, rtol=1e-5, atol=1e-6)
+            continue
+        bound.forward(is_train=True)
+        bound.backward(nd.ones(bound.outputs[0].shape))
+        x.attach_grad()
+        with mx.autograd.record():
+            y = CALLS[name](x, *rest)
+        y.backward()
+        np.testing.assert_allclose(bound.outputs[0].asnumpy(), y.asnumpy(), rtol=1e-5)
+        np.testing.assert_allclose(bound.grad_dict["data"].asnumpy(), x.grad.asnumpy(), rtol=1e-5, atol=1e-7)
+    assert 0 < counts[1] == counts[-1]
+    if name == "std":
+        assert " / 9.64365076" in str(bound.explain())  # the root of 93, for this executor
+
+
 @pytest.mark.parametrize("params", [{}, {"use_ignore": True, "ignore_label": 77.0}])
 def test_small_batches_first_leave_larger_ones_alone(params, prepared):
     """Rows are computed otherwise from 16 on; parameters that did not change are constants there, too."""
