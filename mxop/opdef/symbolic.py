@@ -43,6 +43,7 @@ class Guards:
     def __init__(self, trace: Trace):
         self.trace = trace
         self.answers: dict[str, tuple[Any, tuple[SymbolicNumber, ...]]] = {}  # results, operands
+        self.asked: dict[tuple, Any] = {}  # results again, by function and operands
         self._check: Callable | None = None
 
     def note(self, text: str, operands: tuple, answer: Any) -> None:
@@ -115,6 +116,7 @@ class Trace:
         self._scope: dict[str, Any] = {}  # objects that expressions name
         self._names: dict[int, str] = {}  # of these, by their identity
         self._made: dict[str, SymbolicNumber] = {}  # by expression
+        self.results: dict[tuple, Any] = {}  # by function and operands: most are asked for again and again
         self._extension: tuple[tuple, Callable] | None = None
         self._lock = RLock()
         self.numbers = {name: SymbolicNumber(self, name, v) for name, v in values.items()}
@@ -339,19 +341,31 @@ class SymbolicNumber:
         return self.value
 
     def _make(self, function: Callable, *operands: Any) -> Any:
+        key = function, *[a.text if type(a) is SymbolicNumber else a for a in operands if type(a) in _SIZES]
+        if len(key) > len(operands) and (found := self.trace.results.get(key)) is not None:
+            return found
         values = [a.value if type(a) is SymbolicNumber else a for a in operands]
         if not all(isinstance(v, (int, float)) for v in values):
             return NotImplemented
-        return self.trace.made(function, operands, function(*values))
+        found = self.trace.made(function, operands, function(*values))
+        if len(key) > len(operands):
+            self.trace.results[key] = found
+        return found
 
     def _query(self, function: Callable, *operands: Any) -> Any:
+        key = function, *[a.text if type(a) is SymbolicNumber else a for a in operands if type(a) in _SIZES]
+        asked = None if self.trace.closed or len(key) <= len(operands) else self.trace.guards.asked
+        if asked is not None and key in asked:
+            return asked[key]
         values = [a.value if type(a) is SymbolicNumber else a for a in operands]
         if not all(isinstance(v, (int, float)) for v in values):
             return NotImplemented
         answer = function(*values)
-        if (len(operands) == 2 and operands[0] is operands[1]) or _always(function, operands):
-            return answer
-        return self.trace.guarded(function, operands, answer)
+        if not ((len(operands) == 2 and operands[0] is operands[1]) or _always(function, operands)):
+            self.trace.guarded(function, operands, answer)
+        if asked is not None:
+            asked[key] = answer
+        return answer
 
     # fmt: off
     def __add__(self, other: Any) -> Any: return self._make(operator.add, self, other)
@@ -416,6 +430,8 @@ class SymbolicNumber:
         return repr(self.read())
 
 
+#: Types of operands whose results are remembered.
+_SIZES = frozenset({int, SymbolicNumber})
 for _function in _BITS:
     _name = _function.__name__.strip("_")
     setattr(SymbolicNumber, f"__{_name}__", lambda self, other, f=_function: self._make(f, self, other))
