@@ -56,6 +56,13 @@ def test_kernels_are_launched_together_from_the_second_run_on(bound):
     assert (kernels, graphs) == (0, 1)
 
 
+def test_numbers_that_follow_from_sizes_are_on_the_device(bound):
+    for shape in ((6, 5), (7, 5), (9, 4)):
+        executors = bound(mx.sym._internal._std(mx.sym.Variable("x"), axis=1), shape)
+        for number in (0.5, 0.25):
+            agree(executors, number)
+
+
 def test_what_cupy_computes_is_between_graphs(bound):
     executors = bound(chain(lambda y: mx.sym.dot(y, mx.sym.transpose(y))))
     for number in (0.5, 0.25, 0.75):
