@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from processes import run_python
 
@@ -182,6 +182,7 @@ def ends():
     return st.none() | st.integers(-9, 9)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(ends(), ends(), st.sampled_from([None, 1, 2, 3, -1, -2, -4])), min_size=1, max_size=2))
 def test_slices_of_any_sizes(parts):
     key = tuple(slice(*part) for part in parts)

@@ -542,8 +542,7 @@ def use_pattern(
         items = zip(attrs.names, attrs.values_, strict=True)  # type: ignore[union-attr]
         without = tuple([type(v) if n in numbers else v for n, v in items])
     key = owner, without, shapes, *call[3:], numpy_shape()
-    cache = _pattern_caches.get(key)
-    constants = numbers if cache is not None and cache.has_constants(numbers) else {}
+    cache, constants = _pattern_caches.get(key), None
     failed: list[_PatternCache] = []
     if cache is None:
         known, found = _of_any_integers(call, numbers, use, failed)
@@ -570,15 +569,18 @@ class _Call(NamedTuple):
 
 
 def _found_in(
-    cache: _PatternCache, call: _Call, numbers: Values, constants: Values, sizes: dict[str, int], use: Callable,
+    cache: _PatternCache, call: _Call, numbers: Values, constants: Values | None, sizes: dict[str, int], use: Callable,
     failed: list[_PatternCache], integers: Sequence[str] = (),
 ) -> tuple[bool, Any]:  # fmt: skip
     """Return whether a pattern of a cache holds for a call, and ``use`` of it, after making one if none did.
 
-    A cache that has none is added to `failed`; that may be the call's mistake.
+    A cache that has none is added to `failed`; that may be the call's mistake.  Without `constants`, parameters are constants if
+    they are in an earlier pattern.
     """
     known, found = cache.call(numbers, sizes, use)
     if not known and len(cache.found) < _PatternCache.LIMIT:
+        if constants is None:
+            constants = numbers if cache.has_constants(numbers) else {}
         made = _for_any(call, Trace({} if constants else numbers, sizes), integers)
         if made is not None:
             cache.found.append((repr(constants) if constants else "", *made))
@@ -605,7 +607,7 @@ def _of_any_integers(call: _Call, numbers: Values, use: Callable, failed: list[_
         keep(_pattern_caches, key, _PatternCache())
     if cache is None or cache.concrete_only:
         return False, None
-    constants = numbers if call.gpu < 0 and (not cache.found or cache.has_constants(numbers)) else {}
+    constants = numbers if call.gpu < 0 and not cache.found else None
     return _found_in(cache, call, numbers, constants, sizes, use, failed, integers)
 
 
