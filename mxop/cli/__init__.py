@@ -58,7 +58,7 @@ def make_parser() -> argparse.ArgumentParser:
     demo.set_defaults(run=lambda options: _command("demo").run(options))
 
     ops = commands.add_parser("ops", help="list the operators")
-    ops.add_argument("pattern", nargs="?", help="part of a name, or a pattern such as 'broadcast_*'")
+    ops.add_argument("pattern", nargs="?", help="part of a name or description, or a pattern such as 'broadcast_*'")
     ops.add_argument("--from", dest="source", metavar="MY.py", help="only operators of this file or module")
     ops.add_argument("--family", help="only this family (a file of mxop/ops), such as math")
     ops.add_argument("--hidden", action="store_true", help="also operators whose names begin with an underscore")
