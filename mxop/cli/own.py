@@ -66,7 +66,7 @@ def operator_named(name: str) -> Operator:
         if registry.find(name) is None:
             registry.load_entry_points()
         forms = {n: (n.casefold(), ".".join(registry.namespace_of(n)).casefold()) for n in registry.names()}
-        same = [n for n, written in forms.items() if name.casefold() in written]  # linalg.gemm2 is _linalg_gemm2, as ops lists it
+        same = [n for n, written in forms.items() if name.casefold() in written]  # as ops lists it: linalg.gemm2
         if registry.find(name) is None and not same and callable(getattr(ndarray, name, None)):
             raise Stop(f"{name!r} is no operator; in Python, help(mx.nd.{name}) describes it")
         return registry.get(name if registry.find(name) is not None or not same else same[0])

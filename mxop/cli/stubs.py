@@ -133,6 +133,7 @@ def _default(value: Any) -> str:
 
 def _type_of(p: Param) -> str:
     text = f"Literal[{', '.join(repr(c) for c in p.choices)}]" if p.choices else _TYPES[p.kind]
+    text = "Context | str" if p.name == "ctx" else text
     return f"{text} | None" if p.optional and text != "Any" else text
 
 

@@ -106,7 +106,10 @@ def loads(content: bytes) -> tuple[dict[Any, Any], Optimizer | None]:
     try:
         if content[:1] in (b"\x80", b"(", b"c", b"}"):
             return _split(_Making({}, len(content)).value(pickled.read(content)))
-        arrays = nd.load_frombuffer(content)
+        try:
+            arrays = nd.load_frombuffer(content)
+        except MXNetError as problem:
+            raise type(problem)(f"set_states: {problem}") from None
         text = bytes(arrays.pop(_STRUCTURE).asnumpy())  # type: ignore[union-attr, call-overload]
         structure = json.loads(text, object_pairs_hook=_node)
         if structure["format"] != _FORMAT:
