@@ -1,5 +1,6 @@
 """What a compiled function reads besides its arguments: methods, numbers from outside, arrays."""
 
+import collections
 import copy
 import functools
 import gc
@@ -365,6 +366,47 @@ def test_attributes_that_only_a_called_function_names():
         compiled = function if isinstance(function, mx.graph.traced.CompiledFunction) else mx.graph.compiled(function)
         for changed.rate in (2.0, 5.0, 3.0, 2.0):
             assert compiled(ONE).item() == changed.rate, what
+
+
+SPECIAL = {
+    "__mul__(s, o): return o * s.rate": lambda x, r: r * x, "__rmul__(s, o): return o * s.rate": lambda x, r: x * r,
+    "__float__(s): return s.rate": lambda x, r: x * float(r), "__index__(s): return int(s.rate)": lambda x, r: x * sum([1] * r),
+    "__len__(s): return int(s.rate)": lambda x, r: x * len(r), "__iter__(s): return iter([s.rate])": lambda x, r: x * sum(r),
+    "__next__(s): return s.rate": lambda x, r: x * next(r), "__reversed__(s): return [s.rate]": lambda x, r: x * reversed(r)[0],
+    "__contains__(s, o): return s.rate == o": lambda x, r: x * (5 if 5 in r else 2),
+    "__bool__(s): return s.rate == 5": lambda x, r: x * (5 if r else 2), "__neg__(s): return s.rate": lambda x, r: x * -r,
+    "__lt__(s, o): return s.rate < o": lambda x, r: x * (2 if r < 4 else 5),
+    "__abs__(s): return s.rate": lambda x, r: x * abs(r), "__radd__(s, o): return s.rate + o": lambda x, r: x * (0 + r),
+    "__format__(s, f): return str(s.rate)": lambda x, r: x * float(f"{r}"),
+    "__getitem__(s, k): return s.rate": lambda x, r: x * r[0], "__call__(s, o): return o * s.rate": lambda x, r: r(x),
+    "__get__(s, o, c): return s.rate": lambda x, r: x * type("Holder", (), {"__module__": "user", "part": r})().part,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", SPECIAL)
+def test_special_methods_of_objects(method):
+    """They are called without their names: the attribute is named by nothing else."""
+    names: dict = {}
+    exec(f"class Held:\n    def __init__(s): s.rate = 2.0\n    def {method}", {"__name__": "user"}, names)
+    held, function = names["Held"](), SPECIAL[method]
+    compiled = mx.graph.compiled(lambda x: function(x, held))
+    for held.rate in (2.0, 5.0):
+        assert compiled(ONE).item() == held.rate
+
+
+def test_attributes_and_items_of_containers_of_ones_own():
+    class Settings(dict):
+        pass
+
+    class Rates(list):
+        pass
+
+    queue = collections.deque([2.0])
+    for held in (Settings(), Rates()):
+        compiled = mx.graph.compiled(lambda x, held=held: by_rate(x, held) * queue[0])
+        for held.rate in (2.0, 5.0):
+            for queue[0] in (1.0, 3.0):
+                assert compiled(ONE).item() == held.rate * queue[0]
 
 
 def test_attributes_of_arguments():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
 from itertools import count
@@ -17,7 +18,15 @@ from ..support.errors import OpTypeError
 
 _MOST = 4096  # bytes of a NumPy array that is compared at each call
 _PLAIN = (int, bool, str, bytes, type(None), type(Ellipsis))
-_IMPLIED = frozenset({"__call__", "__getattr__", "__getitem__"})  # methods that are called without their names
+_BINARY = ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "divmod", "pow", "and", "or", "xor", "lshift", "rshift")
+_IMPLIED = frozenset({  # methods that are called without their names, except those that make, copy or show an object
+    *(f"__{side}{name}__" for name in _BINARY for side in ("", "r", "i")),
+    *(f"__{name}__" for name in (
+        "call", "get", "getattr", "getattribute", "getitem", "missing", "len", "iter", "next", "reversed", "contains", "enter",
+        "exit", "bool", "int", "float", "complex", "index", "neg", "pos", "abs", "invert", "round", "trunc", "floor", "ceil",
+        "eq", "ne", "lt", "le", "gt", "ge", "hash", "str", "format", "bytes", "array", "array_ufunc", "array_function",
+    )),
+})  # fmt: skip
 _LIBRARIES = {"mxop", "numpy", "scipy", *sys.stdlib_module_names} - {"__main__"}
 _ABSENT = object()
 _numbers = count()
@@ -124,7 +133,7 @@ class _Walk:
         self.found: list = []
         self.watched: list[tuple[Any, Any, Any]] | None = []
         self._met, self.names = met, tuple(met)
-        self._seen: set[int] = set()
+        self._seen: dict[int, Any] = {}  # by id, kept so that no other object gets it
 
     def value(self, value: Any) -> None:
         """Add a value, and everything that code can reach through it."""
@@ -134,7 +143,7 @@ class _Walk:
         elif kind is float or kind is complex or isinstance(value, np.generic):  # tells 0.0 from -0.0; NaN equals itself
             self.found += kind, repr(value)
         elif id(value) not in self._seen:
-            self._seen.add(id(value))
+            self._seen[id(value)] = value
             if kind is FunctionType:
                 self._function(value)
             elif kind is ModuleType:
@@ -160,7 +169,7 @@ class _Walk:
             if value.nbytes > _MOST or value.dtype.hasobject:
                 raise OpTypeError(f"the function reads a NumPy array of shape {value.shape} from outside; make it an argument")
             self.found += value.shape, value.dtype.str, value.tobytes()
-        elif isinstance(value, (tuple, list, set, frozenset)):
+        elif isinstance(value, (tuple, list, set, frozenset, deque)):
             self.found += kind, len(value)
             for item in value:
                 self.value(item)
@@ -174,6 +183,9 @@ class _Walk:
                 self.value(item)
         else:
             self.watched = known
+            self._object(value)
+            return
+        if not _is_library(kind.__module__):  # a container of a class of one's own may have attributes
             self._object(value)
 
     def _function(self, function: FunctionType) -> None:
@@ -190,6 +202,7 @@ class _Walk:
             if defaults:
                 self.value(defaults)
         self._named(function.__globals__, names)
+        self._named(vars(function), ("__wrapped__",))
 
     def _watch(self, place: Any, name: str | None, value: Any) -> None:
         if self.watched is not None:
@@ -214,7 +227,7 @@ class _Walk:
             if _is_library(c.__module__):
                 continue
             there = vars(c)
-            for name in (*self.names, *_IMPLIED):
+            for name in (*self.names, *_IMPLIED.intersection(there)):
                 found = there.get(name, _ABSENT)
                 self._watch(there, name, found)
                 if found is not _ABSENT and name not in own:

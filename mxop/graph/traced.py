@@ -252,8 +252,8 @@ def compiled(function: Callable) -> CompiledFunction:
     again for other numbers of dimensions, types, wanted gradients, and values that it reads from outside (numbers and objects
     in closures, globals, attributes, and arguments that are no arrays).  So it must do nothing but call operators.  A function
     that reads elements of its arrays (such as by ``asnumpy``), changes its arguments in place, or uses an array that is not an
-    argument, runs uncompiled and warns once.  It may be a method.  Gradients of every order are those of the function; it may call ``mx.autograd.grad``.
-    Results are new arrays, even if the function returns an argument or a part of one.
+    argument, runs uncompiled and warns once.  It may be a method.  Gradients of every order are those of the function; it may
+    call ``mx.autograd.grad``.  Results are new arrays, even if the function returns an argument or a part of one.
 
 
     Parameters
