@@ -5,6 +5,7 @@ import copy
 import functools
 import gc
 import pickle
+import random
 import threading
 import types
 import warnings
@@ -407,6 +408,30 @@ def test_attributes_and_items_of_containers_of_ones_own():
         for held.rate in (2.0, 5.0):
             for queue[0] in (1.0, 3.0):
                 assert compiled(ONE).item() == held.rate * queue[0]
+
+
+DRAWN = {"generator": None}
+DRAWS = {
+    "Python's": lambda x: x * random.random(), "Python's shuffle": lambda x: x * random.sample(range(10**6), 1)[0],
+    "NumPy's": lambda x: x * np.random.rand(), "NumPy's normal": lambda x: x + float(np.random.normal(size=3).sum()),
+    "a generator": lambda x: x * float(DRAWN["generator"].random()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DRAWS)
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState, random.Random])
+def test_random_numbers_of_python_and_numpy_are_drawn_in_each_call(what, make):
+    """A plan would have those of its first call in it."""
+    function, rows = DRAWS[what], []
+    for called in (function, mx.graph.compiled(function)):
+        random.seed(1)
+        np.random.seed(1)
+        DRAWN["generator"] = make(1)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            rows.append([called(ONE).item() for _ in range(3)])
+        assert [str(w.message).count("random numbers") for w in told] == [1] * (called is not function)
+    assert rows[0] == rows[1] and len(set(rows[0])) == 3
 
 
 def test_attributes_of_arguments():

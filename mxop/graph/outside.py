@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
 from itertools import count
+from random import Random
 from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
@@ -178,6 +179,8 @@ class _Walk:
             for item in value.items():
                 self.value(item[0])
                 self.value(item[1])
+        elif isinstance(value, (np.random.Generator, np.random.RandomState, Random)):
+            raise OpTypeError("the function has a generator of random numbers from outside, which a plan does not draw from")
         elif isinstance(value, partial):
             for item in (value.func, value.args, value.keywords):
                 self.value(item)
