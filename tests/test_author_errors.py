@@ -75,7 +75,8 @@ MISTAKES = {
         "@reduction(lambda *, k: 'plus')\ndef test_wrong(x, *, k: int = 1): return x\ntest_wrong(X)", "expected one of add"),
     "a final tuple": ("@reduction('add', final=lambda v, count: (v, count))\ndef test_wrong(x): return x\ntest_wrong(X)",
                       "returned 2 formulas; expected one"),
-    "a composite without F": ("@composite\ndef test_wrong(x):\n    return x * 2\ntest_wrong(X)", "unsupported operand"),
+    "a composite without F": ("@composite\ndef test_wrong(x):\n    return x * 2\ntest_wrong(X)", "function of F"),
+    "an input in the place of F": ("@composite\ndef test_wrong(x, w):\n    return x.dot(w)\ntest_wrong(X, X)", "function of F"),
     "a composite of nothing": ("@composite\ndef test_wrong(F, x): F.exp(x)\ntest_wrong(X)", "returned a NoneType"),
     "an operator that is not there": ("@composite\ndef test_wrong(F, x):\n    return F.expp(x)\ntest_wrong(X)", "mean 'exp'"),
     "a parameter that is not there": (

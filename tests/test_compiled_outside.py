@@ -1,8 +1,11 @@
 """What a compiled function reads besides its arguments: methods, numbers from outside, arrays."""
 
+import collections
 import copy
 import functools
 import gc
+import pickle
+import random
 import threading
 import types
 import warnings
@@ -329,3 +332,220 @@ def test_what_to_do_with_an_array_that_is_no_argument(function):
     ):
         found = mx.graph.compiled(function)(nd.zeros(3))
     np.testing.assert_array_equal(found.asnumpy(), function(nd.zeros(3)).asnumpy())
+
+
+# ---- objects that are handed on ---------------------------------------------------------------------------------------------
+def by_rate(x, held):
+    return x * held.rate
+
+
+def by_rate_of_part(x, held):
+    return by_rate(x, held.part)
+
+
+HELD = types.SimpleNamespace(rate=2.0)
+
+
+class Held:
+    def __init__(self):
+        self.rate, self.part = 2.0, types.SimpleNamespace(rate=2.0)
+
+    @mx.graph.compiled
+    def own(self, x):
+        return by_rate(x, self)
+
+    @mx.graph.compiled
+    def of_part(self, x):
+        return by_rate(x, self.part)
+
+
+def test_attributes_that_only_a_called_function_names():
+    """The name of the attribute is in the code of the function that is called, the object in that of the caller."""
+    held, near = Held(), types.SimpleNamespace(rate=2.0)
+    layers = [types.SimpleNamespace(rate=1.0), near]
+    scaled = functools.partial(by_rate, held=near)
+    cases = {
+        "a global": (lambda x: by_rate(x, HELD), HELD), "a closure": (lambda x: by_rate(x, near), near),
+        "self": (held.own, held), "an attribute": (held.of_part, held.part),
+        "further on": (lambda x: by_rate_of_part(x, held), held.part),
+        "items": (lambda x: [x := by_rate(x, layer) for layer in layers][-1], near),
+        "partial": (scaled, near), "partial inside": (lambda x: scaled(x), near),
+        "by name": (lambda x: vars(near)["rate"] * x, near), "map": (lambda x: next(map(by_rate, [x], [near])), near),
+    }  # fmt: skip
+    for what, (function, changed) in cases.items():
+        compiled = function if isinstance(function, mx.graph.traced.CompiledFunction) else mx.graph.compiled(function)
+        for changed.rate in (2.0, 5.0, 3.0, 2.0):
+            assert compiled(ONE).item() == changed.rate, what
+
+
+SPECIAL = {
+    "__mul__(s, o): return o * s.rate": lambda x, r: r * x, "__rmul__(s, o): return o * s.rate": lambda x, r: x * r,
+    "__float__(s): return s.rate": lambda x, r: x * float(r), "__index__(s): return int(s.rate)": lambda x, r: x * sum([1] * r),
+    "__len__(s): return int(s.rate)": lambda x, r: x * len(r), "__iter__(s): return iter([s.rate])": lambda x, r: x * sum(r),
+    "__next__(s): return s.rate": lambda x, r: x * next(r), "__reversed__(s): return [s.rate]": lambda x, r: x * reversed(r)[0],
+    "__contains__(s, o): return s.rate == o": lambda x, r: x * (5 if 5 in r else 2),
+    "__bool__(s): return s.rate == 5": lambda x, r: x * (5 if r else 2), "__neg__(s): return s.rate": lambda x, r: x * -r,
+    "__lt__(s, o): return s.rate < o": lambda x, r: x * (2 if r < 4 else 5),
+    "__abs__(s): return s.rate": lambda x, r: x * abs(r), "__radd__(s, o): return s.rate + o": lambda x, r: x * (0 + r),
+    "__format__(s, f): return str(s.rate)": lambda x, r: x * float(f"{r}"),
+    "__getitem__(s, k): return s.rate": lambda x, r: x * r[0], "__call__(s, o): return o * s.rate": lambda x, r: r(x),
+    "__get__(s, o, c): return s.rate": lambda x, r: x * type("Holder", (), {"__module__": "user", "part": r})().part,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("method", SPECIAL)
+def test_special_methods_of_objects(method):
+    """They are called without their names: the attribute is named by nothing else."""
+    names: dict = {}
+    exec(f"class Held:\n    def __init__(s): s.rate = 2.0\n    def {method}", {"__name__": "user"}, names)
+    held, function = names["Held"](), SPECIAL[method]
+    compiled = mx.graph.compiled(lambda x: function(x, held))
+    for held.rate in (2.0, 5.0):
+        assert compiled(ONE).item() == held.rate
+
+
+def test_attributes_and_items_of_containers_of_ones_own():
+    class Settings(dict):
+        pass
+
+    class Rates(list):
+        pass
+
+    queue = collections.deque([2.0])
+    for held in (Settings(), Rates()):
+        compiled = mx.graph.compiled(lambda x, held=held: by_rate(x, held) * queue[0])
+        for held.rate in (2.0, 5.0):
+            for queue[0] in (1.0, 3.0):
+                assert compiled(ONE).item() == held.rate * queue[0]
+
+
+DRAWN = {"generator": None}
+DRAWS = {
+    "Python's": lambda x: x * random.random(), "Python's shuffle": lambda x: x * random.sample(range(10**6), 1)[0],
+    "NumPy's": lambda x: x * np.random.rand(), "NumPy's normal": lambda x: x + float(np.random.normal(size=3).sum()),
+    "a generator": lambda x: x * float(DRAWN["generator"].random()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DRAWS)
+@pytest.mark.parametrize("make", [np.random.default_rng, np.random.RandomState, random.Random])
+def test_random_numbers_of_python_and_numpy_are_drawn_in_each_call(what, make):
+    """A plan would have those of its first call in it."""
+    function, rows = DRAWS[what], []
+    for called in (function, mx.graph.compiled(function)):
+        random.seed(1)
+        np.random.seed(1)
+        DRAWN["generator"] = make(1)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            rows.append([called(ONE).item() for _ in range(3)])
+        assert [str(w.message).count("random numbers") for w in told] == [1] * (called is not function)
+    assert rows[0] == rows[1] and len(set(rows[0])) == 3
+
+
+def test_attributes_of_arguments():
+    compiled = mx.graph.compiled(by_rate_of_part)
+    held = Held()
+    for held.part.rate in (2.0, 5.0):
+        assert compiled(ONE, held).item() == compiled(ONE, held=held).item() == held.part.rate
+
+
+# ---- arguments that are no arrays -----------------------------------------------------------------------------------------
+def traced_scaled(x, scale=2.0, *more, add=0, mode="plus", **named):
+    TRACED.append(scale)
+    y = x * scale + sum(more) + add
+    for value in named.values():
+        y = y * value
+    return y if mode == "plus" else -y
+
+
+TRACED: list = []
+
+
+@pytest.mark.parametrize("call", [
+    lambda f, x, w: f(x, 3), lambda f, x, w: f(x, scale=0.5), lambda f, x, w: f(x, w), lambda f, x, w: f(x, scale=w),
+    lambda f, x, w: f(x=x, add=1.5, mode="minus"), lambda f, x, w: f(x, 1, 2, w), lambda f, x, w: f(x, w, add=w, k=w, j=2),
+    lambda f, x, w: f(2, scale=w), lambda f, x, w: f(x, np.float32(1.5), k=True),
+])  # fmt: skip
+def test_arguments_that_are_no_arrays_are_values_from_outside(call, recwarn):
+    compiled = mx.graph.compiled(traced_scaled)
+    x, w = nd.array([1.0, 2.0, 3.0]), nd.array([0.5, 4.0, -1.0])
+    expected = call(traced_scaled, x, w)
+    for kept in (x, w):
+        kept.attach_grad()
+    TRACED.clear()
+    for _ in range(3):
+        with autograd.record():
+            found = call(compiled, x, w)
+        found.backward()
+        np.testing.assert_array_equal(found.asnumpy(), expected.asnumpy())
+    assert len(TRACED) == 1 and not recwarn.list, "traced once, not run as it is written"
+    for kept, other in ((x, w), (w, x)):
+        step = nd.array([1e-3, 0.0, 0.0])
+        slope = (call(traced_scaled, *(a + step if a is kept else a for a in (x, w))) - expected).sum().item() / 1e-3
+        assert abs(kept.grad[0].item() - slope) < 1e-2, other
+
+
+def test_other_values_of_arguments_are_other_plans():
+    @mx.graph.compiled
+    def power(x, n, rates):
+        for _ in range(n):
+            x = x * rates["all"]
+        return x
+
+    x = nd.array([1.0, 2.0])
+    assert [power(x, n, {"all": r}).asnumpy().tolist() for n in (0, 1, 3) for r in (2, 3)] == [
+        [1, 2], [1, 2], [2, 4], [3, 6], [8, 16], [27, 54]]  # fmt: skip
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'rates'"):
+        power(x, 3)
+
+
+def test_methods_take_numbers():
+    class Layer:
+        def __init__(self, k):
+            self.k = k
+
+        @mx.graph.compiled
+        def forward(self, x, times=1):
+            return x * self.k * times
+
+    layer = Layer(3)
+    assert [layer.forward(ONE).item(), layer.forward(ONE, 2).item(), layer.forward(ONE, times=5).item()] == [3, 6, 15]
+    layer.k = 4
+    assert layer.forward(ONE, 2).item() == 8
+
+
+def test_compiled_functions_become_a_part_of_those_that_call_them(recwarn):
+    settings = types.SimpleNamespace(rate=2, traced=0)
+
+    @mx.graph.compiled
+    def inner(x, scale=1.0):
+        return x * settings.rate * scale
+
+    @mx.graph.compiled
+    def slope(x):
+        (found,) = autograd.grad((x**3).sum(), [x], create_graph=True)
+        return found
+
+    @mx.graph.compiled
+    def outer(x):
+        settings.traced += 1
+        return inner(x) + inner(x, 10) + inner(x, scale=x) + slope(x)
+
+    x = nd.array([1.0, 2.0])
+    assert [outer(x).asnumpy().tolist() for _ in range(3)] == [[2 + 20 + 2 + 3, 4 + 40 + 8 + 12]] * 3
+    settings.rate = 3
+    assert outer(x).asnumpy().tolist() == [3 + 30 + 3 + 3, 6 + 60 + 12 + 12]
+    assert settings.traced == 2 and not recwarn.list
+
+
+@mx.graph.compiled
+def pickled_by_name(x):
+    return x + 1
+
+
+def test_compiled_functions_are_pickled():
+    """One that a decorator made is found under its name, as functions are."""
+    assert pickle.loads(pickle.dumps(pickled_by_name)) is pickled_by_name is copy.deepcopy(pickled_by_name)
+    made = mx.graph.compiled(traced_scaled)
+    assert pickle.loads(pickle.dumps(made))(ONE).item() == copy.copy(made)(ONE).item() == made(ONE).item() == 2

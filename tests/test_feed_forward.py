@@ -144,7 +144,9 @@ def test_extra_parameters():
     (lambda: _learner().score(X), "no y"),
     (lambda: mx.model.FeedForward(_net(), ctx="cpu"), "ctx='cpu'; expected a context"),
     (lambda: mx.model.FeedForward(_net(), initializer=mx.init.Xavier), "neither a name nor of class Initializer"),
-    (lambda: _learner().predict(X[:, :3]), r"fc1_weight, whose shape follows from the data: expected .*\(8, 3\), got \(8, 5\)"),
+    (lambda: _learner().predict(X[:, :3]), r"parameter fc1_weight and these data: expected .*\(8, 3\), got \(8, 5\)"),
+    (lambda: mx.model.FeedForward(_net()).predict(X), "no parameters to predict or score with: call fit, or pass arg_params"),
+    (lambda: mx.model.FeedForward(_net()).score(mx.io.NDArrayIter(X, Y)), "no parameters to predict or score with"),
     (lambda: mx.model.FeedForward(_net().get_internals()["fc2_output"], num_epoch=1).fit(X, Y), "as SoftmaxOutput"),
 ])  # fmt: skip
 def test_misuse(call, message):

@@ -189,6 +189,9 @@ def test_records_by_key(tmp_path):
     assert reader.keys == [0, 2, 4, 6, 8] and reader.read_idx(6) == b"record_3" and reader.read() == b"record_4"
     with pytest.raises(mx.MXNetError, match="no record 5"):
         reader.read_idx(5)
+    (tmp_path / "x.idx").write_text("0\t0\n1\t80\n")
+    with pytest.raises(mx.MXNetError, match=r"x\.rec' ends where .*x\.idx' has record 1"):
+        recordio.MXIndexedRecordIO(*names, "r").read_idx(1)
     (tmp_path / "x.idx").write_text("0\t0\nx\t16\n")
     with pytest.raises(mx.MXNetError, match="line 2"):
         recordio.MXIndexedRecordIO(*names, "r")

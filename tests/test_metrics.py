@@ -112,6 +112,8 @@ def test_composites_names_and_configurations():
     assert len(metric.get()[0]) == 4 and math.isnan(metric.get()[1][0])
     again = mx.metric.create(mx.metric.Accuracy(axis=2, name="a").get_config())
     assert (again.axis, again.name) == (2, "a")
+    counted = fill(mx.metric.Accuracy(), [(label, pred)])
+    assert mx.metric.CompositeEvalMetric([counted]).get() == (["accuracy"], [0.5]) and counted.get()[1] == 0.5
     two = mx.metric.create([mx.metric.Accuracy(), mx.metric.MSE()])
     assert [c["metric"] for c in two.get_config()["metrics"]] == ["Accuracy", "MSE"]
 

@@ -9,6 +9,7 @@ from test_cli import command, refused
 import mxop as mx
 from mxop.cli import main
 from mxop.cli.npy import read_floats
+from mxop.cli.own import operator_named
 
 OWN = '''
 """Operators of a user."""
@@ -156,6 +157,28 @@ def test_names_are_found_without_case(capsys):
         assert f"  {name} " in told
     assert main(["ops", "conv*"]) == 0
     assert "  Convolution " in capsys.readouterr().out
+
+
+def test_info_takes_names_as_ops_lists_and_programs_write_them(capsys):
+    assert main(["ops"]) == 0
+    listed = re.findall(r"^  ((?:contrib|random|linalg|image)\.\w+) ", capsys.readouterr().out, re.M)
+    assert len(listed) > 80 and "contrib.MultiBoxPrior" in listed
+    for name in [*listed, "mx.nd.contrib.quadratic", "nd.relu", "mx.sym.RELU", "LinAlg.gemm2"]:
+        assert operator_named(name).name.casefold().endswith(name.rpartition(".")[2].casefold()), name
+
+
+def test_ops_finds_words_of_descriptions_where_no_name_fits(capsys):
+    assert main(["ops", "cumulative sum"]) == 0
+    told = capsys.readouterr().out
+    assert "  cumsum " in told and "1 operators" in told
+    assert main(["ops", "Average", "--family", "pooling"]) == 0
+    assert "  contrib.AdaptiveAvgPooling2D " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["zeros", "load", "mx.nd.histogram", "NDArray"])
+def test_info_says_of_what_is_no_operator_where_help_is(name, capsys):
+    short = name.rpartition(".")[2]
+    assert f"{short!r} is no operator; in Python, help(mx.nd.{short}) describes it" in refused(capsys, "info", name)
 
 
 @pytest.mark.parametrize(("name", "meant"), [("Conv", "Convolution"), ("conv", "Convolution"), ("Emb", "Embedding")])

@@ -1,6 +1,7 @@
 """The package: its stubs, its settings, and the source tree that hands over to the installed copy."""
 
 import ast
+import builtins
 import os
 import re
 import shutil
@@ -93,7 +94,11 @@ assert_type(mx.io.ImageDetRecordIter("x.rec", (3, 4, 4), 2).provide_label, list[
 assert_type(mx.image.imresize(mx.image.imread("x.png"), 2, 2), mx.nd.NDArray)
 assert_type(mx.image.detection.CreateDetAugmenter((3, 4, 4)), list[mx.image.DetAugmenter])
 assert_type(mx.rnn.LSTMCell(3).params, mx.rnn.RNNParams)
+steps, last = mx.rnn.LSTMCell(3).unroll(2, mx.sym.Variable("x"), merge_outputs=True)
+mx.sym.Group([mx.sym.reshape(steps, shape=(-1, 3)), *last])
 assert_type(mx.nd.random.uniform(0, 1, shape=(2,)), mx.nd.NDArray)
+assert_type(mx.nd.random_normal(shape=(2,), ctx=mx.cpu()), mx.nd.NDArray)
+mx.recordio.unpack(mx.recordio.MXIndexedRecordIO("x.idx", "x.rec", "r").read_idx(0))
 assert_type(mx.sym.random.normal(0, 1, shape=(2,)), mx.Symbol)
 net = mx.sym.FullyConnected(mx.sym.Variable("data"), num_hidden=3)
 shapes = dict(zip(net.list_arguments(), net.infer_shape(data=(2, 4))[0], strict=True))
@@ -326,6 +331,17 @@ def test_stubs_have_docstrings_and_are_valid():
     assert ast.get_docstring(relu) == mx.nd.relu.__doc__
     methods = stubs.files()["_core/core.pyi"]
     assert "Return a copy as a NumPy array." in methods and "keepdims: bool = False" in methods
+
+
+def test_names_in_stubs_are_defined_there():
+    """A checker takes what it does not know for Any, and says so only of files that it is told to check."""
+    for page, text in stubs.files().items():
+        nodes = list(ast.walk(ast.parse(text)))
+        known = {a.asname or a.name for n in nodes if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names}
+        known |= {n.name for n in nodes if isinstance(n, (ast.FunctionDef, ast.ClassDef))}
+        known |= {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        used = {n.id for n in nodes if isinstance(n, ast.Name)}
+        assert used - known - set(dir(builtins)) == set(), page
 
 
 def test_import_brings_only_what_every_program_needs():

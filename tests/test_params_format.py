@@ -218,7 +218,7 @@ ROWS = SparseRecord("row_sparse", (3, 2), np.ones((1, 2), "f4"), (np.array([2]),
     ([np.ones(2), np.ones(2, "complex64")], [], "array 1 has dtype complex64"),
     ([np.array("text")], ["w"], "array 'w' has dtype <U4"),
     ([np.array([object()])], [], "dtype object"),
-    ([ROWS, np.array(1.0)], [], "array 1 is 0-dimensional"),
+    ([ROWS, np.array(1.0)], [], r"array 1 is 0-dimensional, .* reshape\(\(1,\)\), or write it to another file"),
     ([SparseRecord("csr", (3, 2), ROWS.data, ROWS.aux)], [], "malformed: 1 auxiliary arrays"),
     ([SparseRecord("row_sparse", (2, 2), ROWS.data, ROWS.aux)], [], "indices from 2 to 2 for a dimension of 2"),
 ])  # fmt: skip

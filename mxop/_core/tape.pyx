@@ -658,7 +658,8 @@ def run(list heads, head_grads, variables=None, bint retain_graph=False, bint cr
     for h in heads:
         if h.node is None:
             raise MXNetError("cannot differentiate: the array was not computed from variables inside autograd.record(); "
-                             "call attach_grad() on an input and compute inside 'with autograd.record():'")
+                             "call attach_grad() on an input and compute inside 'with autograd.record():'; "
+                             "w = w - w.grad makes a new array, which is no variable: write w[:] = w - w.grad")
         nodes.append(h.node)
     was_recording = set_recording(create_graph)
     was_training = set_training(train_mode)

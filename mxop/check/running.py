@@ -167,7 +167,8 @@ def executor(case: Case, types: Sequence[str]) -> int | str:
     inputs, _ = gradients.with_variables(case, values)
     with autograd.record():
         outputs = case.call(inputs)
-    n, differentiable = 0, _float(outputs) and case.op.differentiable and bool(case.variables)
+    real = all(c.name_of(o) in c.FLOATS for o in outputs)
+    n, differentiable = 0, real and case.op.differentiable and bool(case.variables)
     for req in ("write", "add"):
         bound = _bound(case, symbol, names, values, dtype, req if differentiable else "null")
         case.seed()
@@ -180,10 +181,6 @@ def executor(case: Case, types: Sequence[str]) -> int | str:
         _same_gradients(case, dtype, bound, names, values, req, outputs)
         _unwritten(case, bound, names, values)
     return n
-
-
-def _float(outputs: list) -> bool:
-    return all(c.name_of(o) in c.FLOATS for o in outputs)
 
 
 def _bound(case: Case, symbol: Any, names: list[str], values: list, dtype: str, req: str) -> Any:

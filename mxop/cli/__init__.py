@@ -52,13 +52,13 @@ def make_parser() -> argparse.ArgumentParser:
 
     demo = commands.add_parser("demo", help="show what follows from one function: nd, sym, gradients, tests, a benchmark")
     demo.add_argument("--input", metavar="X.npy", help="use this array, of any shape")
-    demo.add_argument("--function", metavar="MY.py:NAME", help="use this operator of yours, or a built-in one such as softsign")
+    demo.add_argument("--function", metavar="MY.py:NAME", help="this operator of yours, or a built-in one such as hard_sigmoid")
     demo.add_argument("--output", metavar="PICTURE", help="picture of f, f' and f'' (mxop_demo.png)")
     demo.add_argument("--size", type=_positive, default=10_000_000, help="number of elements to time (10000000)")
     demo.set_defaults(run=lambda options: _command("demo").run(options))
 
     ops = commands.add_parser("ops", help="list the operators")
-    ops.add_argument("pattern", nargs="?", help="part of a name, or a pattern such as 'broadcast_*'")
+    ops.add_argument("pattern", nargs="?", help="part of a name or description, or a pattern such as 'broadcast_*'")
     ops.add_argument("--from", dest="source", metavar="MY.py", help="only operators of this file or module")
     ops.add_argument("--family", help="only this family (a file of mxop/ops), such as math")
     ops.add_argument("--hidden", action="store_true", help="also operators whose names begin with an underscore")

@@ -79,17 +79,18 @@ def summary(op: Operator) -> str:
 
 
 def _chosen(pattern: str | None, family: str | None, hidden: bool, module: str | None) -> Iterable[Operator]:
-    wanted = None if pattern is None else pattern if set(pattern) & set("*?[") else f"*{pattern}*"
-    for op in registry.operators(hidden):
-        if (family is not None and family_of(op) != family) or (module is not None and op.module != module):
-            continue
-        names = [n.casefold() for n in (op.name, *op.aliases)]
-        if wanted is None or any(fnmatch.fnmatchcase(n, wanted.casefold()) for n in names):
-            yield op
+    ops = [op for op in registry.operators(hidden) if family in (None, family_of(op)) and module in (None, op.module)]
+    if pattern is None:
+        return ops
+    wanted = (pattern if set(pattern) & set("*?[") else f"*{pattern}*").casefold()
+    named = [op for op in ops if any(fnmatch.fnmatchcase(n.casefold(), wanted) for n in (op.name, *op.aliases))]
+    return named or [op for op in ops if pattern.casefold() in summary(op).casefold()]
 
 
 def list_operators(pattern: str | None, family: str | None, hidden: bool, source: str | None = None) -> None:
     """Print the operators whose names fit, one a line, under their family; upper and lower case are the same.
+
+    Where no name fits, those with the pattern in the first sentence of their documentation.
 
     Parameters
     ----------
@@ -112,7 +113,7 @@ def list_operators(pattern: str | None, family: str | None, hidden: bool, source
     if not chosen:
         if pattern is None:
             raise Stop(f"{source} defines no operators")
-        raise Stop(f"no operator's name fits {pattern!r}{closest(pattern, registry.names(hidden))}")
+        raise Stop(f"no operator's name or description fits {pattern!r}{closest(pattern, registry.names(hidden))}")
     width = shutil.get_terminal_size((138, 24)).columns  # that, too, where the output is no terminal
     for name, ops in sorted(chosen.items()):
         print(f"{name}  ({len(ops)})")

@@ -8,9 +8,10 @@ import os
 import sys
 from types import ModuleType
 
+from .. import ndarray
 from ..opdef import Operator, describe, registry
 from ..support.errors import closest, users_line
-from . import BadInput
+from . import BadInput, Stop
 
 
 def module_of(source: str) -> ModuleType:
@@ -61,9 +62,13 @@ def operator_named(name: str) -> Operator:
     if not colon and name.endswith(".py"):
         raise BadInput(f"{name}: which operator? write {name}:NAME; its operators: {_listed(module_of(name))}")
     if not colon:
+        name = name.removeprefix("mx.").removeprefix("nd.").removeprefix("sym.")
         if registry.find(name) is None:
             registry.load_entry_points()
-        same = [n for n in registry.names() if n.casefold() == name.casefold()]
+        forms = {n: (n.casefold(), ".".join(registry.namespace_of(n)).casefold()) for n in registry.names()}
+        same = [n for n, written in forms.items() if name.casefold() in written]  # as ops lists it: linalg.gemm2
+        if registry.find(name) is None and not same and callable(getattr(ndarray, name, None)):
+            raise Stop(f"{name!r} is no operator; in Python, help(mx.nd.{name}) describes it")
         return registry.get(name if registry.find(name) is not None or not same else same[0])
     module = module_of(source)
     found, known = getattr(module, attribute, None), _listed(module)

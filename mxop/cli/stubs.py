@@ -42,6 +42,8 @@ from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
+
+from mxop.context import Context
 """
 
 
@@ -133,6 +135,7 @@ def _default(value: Any) -> str:
 
 def _type_of(p: Param) -> str:
     text = f"Literal[{', '.join(repr(c) for c in p.choices)}]" if p.choices else _TYPES[p.kind]
+    text = "Context | str" if p.name == "ctx" else text
     return f"{text} | None" if p.optional and text != "Any" else text
 
 
@@ -362,7 +365,7 @@ def _array_class() -> str:
         ignore = "  # type: ignore[override]" if name in ("eq", "ne") else ""
         lines.append(_define(f"__{name}__", ["self", operand], "NDArray", "    ") + ignore)
     body = [*lines, *methods_of, _HIDDEN]
-    return _page("from ..context import Context\n", body)
+    return _page("", body)
 
 
 def _documented(line: str, cls: type) -> str:

@@ -433,7 +433,8 @@ class Executor:
 
     @property
     def _head_bound(self) -> dict[Node, Any]:
-        return _bound_heads(self._lowered_for(True).heads, self._heads.arrays) if self._wanted else {}
+        heads = zip(self._lowered_for(True).heads, self._heads.arrays, strict=True) if self._wanted else ()
+        return {node: array for node, array in heads if node is not None}
 
     @property
     def _memory(self) -> int:
@@ -474,11 +475,6 @@ class Executor:
                 lines.append(f"Schedule {name}: {len(schedule)} calls")
         # MXNet's last lines: its modules read the number of the first.
         return "\n".join([*lines, f"Total {self._memory >> 20} MB allocated", "Total 0 TempSpace resource requested\n"])
-
-
-def _bound_heads(heads: Sequence[Node | None], arrays: Sequence[Any]) -> dict[Node, Any]:
-    """Return the array of head gradients for each of its variables in a graph with gradients."""
-    return {node: array for node, array in zip(heads, arrays, strict=True) if node is not None}
 
 
 def _resized(array: Any, shape: tuple[int, ...], allow_up_sizing: bool, name: str) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from .._core import core
 from ..context import current_context
 from ..support import dtypes
-from ..support.errors import OpTypeError, OpValueError, closest
+from ..support.errors import OpTypeError, OpValueError, closest, ends_at_caller
 from . import symbols
 from .deferred import derivatives
 from .executor import Executor
@@ -107,6 +107,7 @@ class Computation:
         return f"<computation of {', '.join(self._symbol.list_outputs())} from ({names})>"
 
 
+@ends_at_caller
 def computation(
     outputs: Any, *placeholders: Any, state: Mapping[str, Any] | None = None, ctx: Any = None, passes: Any = None
 ) -> Computation:
@@ -144,6 +145,7 @@ def computation(
     return Computation(outputs, placeholders, state, ctx, passes)
 
 
+@ends_at_caller
 def deriv(y: Any, x: Any, error: Any = None) -> Any:
     """Return the derivative of a symbol (of the sum of its elements, weighted by `error`) with respect to another one.
 

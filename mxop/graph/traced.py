@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from operator import itemgetter
@@ -106,6 +107,13 @@ class _Calling(local):
 _calling = _Calling()  # the compiled function or method that this thread calls
 
 
+def _filled(function: Callable, places: list, others: dict, *arrays: Any) -> Any:
+    """Call a function with arrays at these places, numbers and names, beside other arguments."""
+    given = others | dict(zip(places, arrays, strict=True))
+    numbered = sorted(k for k in given if isinstance(k, int))
+    return function(*(given[k] for k in numbered), **{k: a for k, a in given.items() if isinstance(k, str)})
+
+
 class CompiledFunction:
     """A function of arrays that runs as a plan; see :func:`compiled`."""
 
@@ -119,11 +127,30 @@ class CompiledFunction:
     def __get__(self, instance: Any, owner: type | None = None) -> CompiledFunction:
         if instance is None or not hasattr(self._function, "__get__"):
             return self
+        return self._as(self._function.__get__(instance, owner))
+
+    def __reduce__(self) -> Any:
+        found = getattr(sys.modules.get(self.__module__), self.__qualname__, None)
+        return self.__qualname__ if found is self else (CompiledFunction, (self._function,))  # the name is the decorated one's
+
+    def _as(self, function: Callable) -> CompiledFunction:
+        """Return another function with the plans and warnings of this one."""
         found = CompiledFunction.__new__(CompiledFunction)
-        found.__dict__.update(self.__dict__)  # plans and warnings are those of the owner
-        found._function = self._function.__get__(instance, owner)
-        found._reads = Outside(found._function)
+        found.__dict__.update(self.__dict__)
+        found._function, found._reads = function, Outside(function, self._reads.names)
         return found
+
+    def _beside(self, given: tuple, named: dict[str, Any]) -> Any:
+        """Call with arguments that are no arrays: values of a function that is being traced, or values from outside."""
+        if any(isinstance(a, Value) for a in (*given, *named.values())):
+            return self._function(*given, **named)
+        others: dict[Any, Any] = {**dict(enumerate(given)), **named}
+        places = [k for k, a in others.items() if isinstance(a, Dense)]
+        if not places:
+            self._check(given)
+        arrays = [others.pop(k) for k in places]
+        function = functools.partial(_filled, self._function, places, others)
+        return self._as(functools.update_wrapper(function, self._function))(*arrays)
 
     def _check(self, arrays: tuple) -> None:
         for i, a in enumerate(arrays):
@@ -141,10 +168,14 @@ class CompiledFunction:
         net, given = symbol(made.source.outputs), {v.name: a for v, a in zip(made.variables, arrays, strict=True)}
         return net.bind(first.context, {name: given[name] for name in net.list_arguments()}, grad_req="null").explain(mode)
 
-    def __call__(self, *arrays: Any) -> Any:
+    def __call__(self, *arrays: Any, **named: Any) -> Any:
         if arrays and isinstance(arrays[0], type):  # classmethod hands over the class so, from Python 3.13 on
-            return self.__get__(arrays[0])(*arrays[1:])
-        self._check(arrays)
+            return self.__get__(arrays[0])(*arrays[1:], **named)
+        for a in arrays:
+            if not isinstance(a, Dense):
+                return self._beside(arrays, named)
+        if named:
+            return self._beside(arrays, named)
         owner = self._owner
         try:
             read = self._reads.now()
@@ -196,7 +227,7 @@ class CompiledFunction:
         try:
             with no_draws():
                 found = function(*[F.value((v, 0)) for v in variables])
-            _calling.changed = Outside(function).now()
+            _calling.changed = Outside(function, self._reads.names).now()
         finally:
             switch_tracing(before)
         F.check_mode()
@@ -219,16 +250,16 @@ def compiled(function: Callable) -> CompiledFunction:
 
     The function is called with placeholders once for all sizes with the same guards (results of comparisons of sizes), and
     again for other numbers of dimensions, types, wanted gradients, and values that it reads from outside (numbers and objects
-    in closures, globals, attributes).  So it must do nothing but call operators.  A function that reads elements of its arrays
-    (such as by ``asnumpy``), changes its arguments in place, or uses an array that is not an argument, runs uncompiled and
-    warns once.  It may be a method.  Gradients of every order are those of the function; it may call ``mx.autograd.grad``.
-    Results are new arrays, even if the function returns an argument or a part of one.
+    in closures, globals, attributes, and arguments that are no arrays).  So it must do nothing but call operators.  A function
+    that reads elements of its arrays (such as by ``asnumpy``), changes its arguments in place, or uses an array that is not an
+    argument, runs uncompiled and warns once.  It may be a method.  Gradients of every order are those of the function; it may
+    call ``mx.autograd.grad``.  Results are new arrays, even if the function returns an argument or a part of one.
 
 
     Parameters
     ----------
     function : callable
-        Takes arrays, returns an array or a list or tuple of arrays.
+        Takes arrays, and other objects beside them; returns an array or a list or tuple of arrays.
 
     Examples
     --------

@@ -199,7 +199,8 @@ def _compile(folder: Path, name: str, command: list[str], files: list[Path], ver
         command = [part for part in command if part != "-std=c++17"]
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         fresh = Path(scratch) / f"{name}{_SUFFIX}"
-        _run([*command, *_sources(files), "-shared", "-o", str(fresh), *_link_flags(command)], files, verbose)
+        linked = [flag for flag in command if flag.startswith(("-l", "-L"))]  # again: behind what uses them
+        _run([*command, *_sources(files), "-shared", "-o", str(fresh), *linked], files, verbose)
         headers = {str(h): _digest(h) for h in _headers(command, files)}
         mark = hashlib.sha256(json.dumps(headers, sort_keys=True).encode()).hexdigest()[:8]
         library = folder / f"{name}-{mark}{_SUFFIX}"  # another one when headers changed: the old one may be loaded
@@ -207,11 +208,6 @@ def _compile(folder: Path, name: str, command: list[str], files: list[Path], ver
             os.replace(fresh, library)
         write_whole(folder / "built.json", json.dumps({"library": library.name, "headers": headers}))
     return library
-
-
-def _link_flags(command: list[str]) -> list[str]:
-    """Return libraries of the flags again: linkers want them behind what uses them."""
-    return [flag for flag in command if flag.startswith(("-l", "-L"))]
 
 
 def _headers(command: list[str], files: list[Path]) -> list[Path]:

@@ -120,6 +120,8 @@ class FeedForward:
         """Return an executor with the parameters, which are made where there are none."""
         if self.symbol is None:
             raise OpValueError("FeedForward: the symbol is a function of bucket keys; fit makes it")
+        if grad_req == "null" and self.arg_params is None:
+            raise OpValueError("FeedForward: no parameters to predict or score with: call fit, or pass arg_params")
         given = [*batches.provide_data, *(batches.provide_label if labels else ())]
         names, given_names = self.symbol.list_arguments(), {name for name, *_ in given}
         shapes = {name: tuple(shape) for name, shape, *_ in given if name in names}
@@ -131,7 +133,7 @@ class FeedForward:
         for arrays, known in ((executor.arg_dict, self.arg_params), (executor.aux_dict, self.aux_params)):
             for name, array in arrays.items():
                 if known and name in known:
-                    assign([(array, known[name], f"FeedForward: {name}, whose shape follows from the data")])
+                    assign([(array, known[name], f"FeedForward: parameter {name} and these data")])
                 elif name.endswith("label") and name not in given_names:
                     there = ", ".join(sorted(given_names))
                     raise OpValueError(f"FeedForward: the data do not give {name!r}; they give {there}")

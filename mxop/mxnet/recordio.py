@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
+import sys
 from collections import namedtuple
 from collections.abc import Callable
 from typing import Any
@@ -211,10 +212,12 @@ class MXIndexedRecordIO(MXRecordIO):
             raise OpLookupError(f"MXIndexedRecordIO: there is no record {shown(idx)} in {self.idx_path!r}")
         self._file.seek(self.idx[idx])
 
-    def read_idx(self, idx: Any) -> bytes | None:
+    def read_idx(self, idx: Any) -> bytes:
         """Return the record of a key."""
         self.seek(idx)
-        return self.read()
+        if (found := self.read()) is None:
+            raise OpValueError(f"MXIndexedRecordIO: {self.uri!r} ends where {self.idx_path!r} has record {shown(idx)}")
+        return found
 
     def write_idx(self, idx: Any, buf: bytes) -> None:
         """Write a record under a key."""
@@ -314,6 +317,7 @@ def unpack_img(s: bytes, iscolor: int = -1) -> tuple[IRHeader, np.ndarray]:
 
 for _class in (MXRecordIO, MXIndexedRecordIO):
     all_end_at_caller(_class)
+all_end_at_caller(sys.modules[__name__], ["pack", "pack_img", "unpack", "unpack_img"])
 
 __all__ = ["IRHeader", "MXIndexedRecordIO", "MXRecordIO", "pack", "pack_img", "unpack", "unpack_img"]
 

@@ -452,7 +452,8 @@ def _record_head(array: np.ndarray | SparseRecord | None, label: str, np_shape: 
     if not isinstance(array, SparseRecord):
         if array.ndim == 0 and not np_shape:
             raise MXNetError(
-                f"array {label} is 0-dimensional, which takes np_shape=True; a file with sparse arrays cannot have that"
+                f"array {label} is 0-dimensional, which a file with sparse arrays cannot hold: reshape((1,)), or write it "
+                "to another file"
             )
         head = struct.pack("<Ii", magic, 0) + _pack_shape(array.shape) + cpu
         return head + struct.pack("<i", _flag(array.dtype, label))

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..context import current_context, is_first
 from ..opdef.params import NULL
-from ..support.errors import OpTypeError
+from ..support.errors import OpTypeError, ends_at_caller
 
 Draw = Callable[[str, dict, Any, Any, Any, Any, dict], Any]
 _PLAIN = (int, float)
@@ -221,7 +221,7 @@ def functions(operator: Callable[[str], Callable], draw: Draw, get_prob: bool) -
         """
         return operator("_shuffle")(data, **options)
 
-    return {f.__name__: f for f in (
+    return {f.__name__: ends_at_caller(f) for f in (
         uniform, normal, randn, exponential, gamma, poisson, negative_binomial, generalized_negative_binomial, randint,
         multinomial, shuffle,
     )}  # fmt: skip

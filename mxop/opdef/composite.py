@@ -44,7 +44,8 @@ class Composite(Operator[P]):
 
     def check_definition(self) -> None:
         super().check_definition()
-        if self.function.__code__.co_argcount < 1:
+        code = self.function.__code__
+        if "F" not in code.co_varnames[: min(code.co_argcount, 2)]:  # F is the second argument of a method
             raise OpTypeError(f"operator {self.name}{place(self.function)}: a composite is a function of F and of its inputs, "
                               "as in def f(F, data)")  # fmt: skip
 

@@ -49,7 +49,7 @@ from .operator import Operator, P, defined
 from .params import Attrs
 from .parts import Part, contiguous_strides, within
 from .places import place
-from .rules import check_rule, type_codes, with_common_options
+from .rules import check_rule, with_common_options
 
 
 class Way(NamedTuple):
@@ -330,20 +330,11 @@ class Kernel(Operator[P]):
         return shapes
 
     def implied_types(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
-        given = self._dtype
-        if given is None:
-            if not ins:
-                return ins, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in outs]
-            return super().implied_types(attrs, ins, outs)
-
-        def rule(*codes: int) -> list[int]:
-            return type_codes(self, "dtype rule", given, given(*codes, **attrs), len(outs))
-
-        try:
-            ins = two_way.types(rule, ins, outs)
-            return ins, rule(*ins)
-        except translated.KINDS as problem:
-            raise translated.error(problem, f"operator {self.name}")  # noqa: B904
+        if self._dtype is not None:
+            return two_way.typed(self, "dtype rule", self._dtype, ins, outs, attrs)
+        if not ins:
+            return ins, [dtypes.FLOAT32 if t == dtypes.UNKNOWN else t for t in outs]
+        return super().implied_types(attrs, ins, outs)
 
 
 @overload

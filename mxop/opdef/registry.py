@@ -228,17 +228,14 @@ def not_in_namespace(name: str, module: str, known: Callable[[], Iterable[str]])
     short = {"ndarray": "mx.nd", "symbol": "mx.sym"}[api]
     places = {"": "", **{s: p for p, s in PREFIXES.items()}}
     found = {s: _names[p + name] for s, p in places.items() if p + name in _names and s != space}
-    # a function of MXNet in another namespace may mean something else: gamma, and random.gamma
-    there = (".".join(filter(None, (short, s, name))) for s, op in found.items() if _is_meant(op, module, name))
+    if mxnet_names.path_of(module, name) is not None:  # one of MXNet elsewhere may mean something else: gamma, and random.gamma
+        found = {s: op for s, op in found.items() if not op.module.startswith("mxop.")}
+    there = (".".join(filter(None, (short, s, name))) for s in found)
     other = f"the method x.{name}()" if name in NAMES else None
     of_numpy = vars(np).get(name) if module == "mxop.ndarray" and name not in OTHER_WORDS else None
     if callable(of_numpy) and not isinstance(of_numpy, type):
         other = other or f"NumPy's np.{name}, which takes NDArrays, too"
     return error(f"module {module!r} has no operator {name!r}", name, module, known, next(there, other))
-
-
-def _is_meant(op: Operator, module: str, name: str) -> bool:
-    return not op.module.startswith("mxop.") or mxnet_names.path_of(module, name) is None
 
 
 def restored(name: str, module: str) -> Operator:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..support import dtypes
-from ..support.errors import OpTypeError, shown
+from ..support.errors import OpTypeError, shown, translated
 from . import infer
 from .places import place
+from .rules import type_codes
 
 
 def by_rule(op: Any, rule: Callable, ins: Sequence, outs: Sequence, params: Any) -> tuple[list, list]:
@@ -88,6 +89,17 @@ def types(rule: Callable[..., list[int]], ins: Sequence[int], outs: Sequence[int
         if len(fitting) == 1:
             found[k] = fitting[0]
     return found
+
+
+def typed(op: Any, what: str, given: Callable, ins: Sequence[int], outs: Sequence[int], params: Any) -> tuple[list, list]:
+    """Return the types completed by a rule that leads from those of the inputs to those of the outputs."""
+
+    def rule(*codes: int) -> list[int]:
+        return type_codes(op, what, given, given(*codes, **params), len(outs))
+
+    with translated(f"operator {op.name}"):
+        found = types(rule, ins, outs)
+        return found, rule(*found)
 
 
 def _gives(rule: Callable[..., list[int]], ins: list[int], outs: Sequence[int]) -> bool:

@@ -26,12 +26,8 @@ def paths(data, label, data_lengths, label_lengths, *, by_length: bool = False, 
     """
 
 
-def _with_blanks(label):
-    return None if label is None or label[1] is None else 2 * label[1] + 1
-
-
 def _path_shapes(data, label, *lengths, **params):
-    places = (label[0], _with_blanks(label))
+    places = (label[0], None if label[1] is None else 2 * label[1] + 1)  # with blanks around each
     return [places, places, places, data[:2]]
 
 

@@ -20,13 +20,10 @@ def _(xp, inputs, outputs, *, offset, lower):
 adjoint(triangle, triangle)
 
 
-def _is_lower(offset, lower):
-    return offset < 0 or (offset == 0 and lower)
-
-
 def _packed(xp, n, offset, lower):
     """Return rows and columns of a triangle: of a lower one row by row, of an upper one column by column, as MXNet's."""
-    return xp.tril_indices(n, offset) if _is_lower(offset, lower) else xp.tril_indices(n, -offset)[::-1]
+    lower = offset < 0 or (offset == 0 and lower)
+    return xp.tril_indices(n, offset) if lower else xp.tril_indices(n, -offset)[::-1]
 
 
 def _extracttrian_shape(A, *, offset, lower):

@@ -6,10 +6,14 @@ A call of an operator that draws takes one key when it runs; all its numbers fol
 
 from __future__ import annotations
 
+import pickle
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from threading import local
+
+import numpy as np
 
 _BITS = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15  # odd, so that its multiples by different counts are different
@@ -46,12 +50,20 @@ _thread = _Thread()
 
 @contextmanager
 def no_draws() -> Iterator[None]:
-    """Refuse draws of this thread: of a function that is called to see what it does, and will be called again."""
+    """Refuse draws of this thread: of a function that is called to see what it does, and will be called again.
+
+    Draws of Python's and NumPy's generators are seen when it has returned, and undone.
+    """
     before, _thread.draws = _thread.draws, False
+    states = pickle.dumps([random.getstate(), np.random.get_state(legacy=False)])
     try:
         yield
     finally:
         _thread.draws = before
+    if pickle.dumps([random.getstate(), np.random.get_state(legacy=False)]) != states:
+        for put_back, state in zip((random.setstate, np.random.set_state), pickle.loads(states)):
+            put_back(state)
+        raise NotImplementedError("random numbers cannot be drawn here")
 
 
 _seed = 0  # of devices without one of their own

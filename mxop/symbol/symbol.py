@@ -160,7 +160,8 @@ class Symbol(Arithmetic):
                 "the shape, or mx.sym.contrib.boolean_mask(x, mask), which takes rows and can only be an output"
             )
         if not isinstance(index, int):
-            raise OpTypeError(f"a symbol is indexed by int, str or slice, not by {index!r}")
+            raise OpTypeError(f"the index of a symbol chooses outputs: an int, str or slice, not {index!r}; "
+                              "mx.sym.slice or slice_axis cut arrays")  # fmt: skip
         if not -len(self) <= index < len(self):
             raise OpIndexError(f"output {index} of {self!r} does not exist; it has {len(self)}")
         return Symbol([self._entries[index]])

@@ -10,7 +10,7 @@ from ..graph.fuse import Fused
 from ..graph.ir import Graph, Node, location
 from ..graph.listing import formula_of, members_of, operators_of
 from ..graph.stages import Strip
-from ..support.errors import OpTypeError
+from ..support.errors import OpTypeError, ends_at_caller
 from ..symbol import Symbol
 from .canvas import SVG, drawing, group, path, rectangle, shortened, text, width_of
 from .layout import layered
@@ -25,6 +25,7 @@ ADDED, REMOVED, PLAIN = "#1a7f37", "#cf222e", "#555"
 _LINE, _PADDING, _MARGIN, _LONGEST = 14.0, 8.0, 16.0, 36
 
 
+@ends_at_caller
 def svg(
     graph: Any, shape: Mapping[str, tuple[int, ...]] | None = None, title: str | None = None, hide_weights: bool = False
 ) -> SVG:
@@ -52,6 +53,7 @@ def svg(
     return drawing([group(parts, _MARGIN, _MARGIN)], width + 2 * _MARGIN, height + 2 * _MARGIN)
 
 
+@ends_at_caller
 def compare(before: Any, after: Any, titles: tuple[str, str] = ("before", "after")) -> SVG:
     """Draw two graphs side by side, such as those before and after a pass.
 

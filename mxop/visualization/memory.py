@@ -7,13 +7,14 @@ from typing import Any
 from ..graph.executor import Executor
 from ..graph.explain import Explanation
 from ..graph.rows import Buffer, bytes_text
-from ..support.errors import OpTypeError
+from ..support.errors import OpTypeError, ends_at_caller
 from .canvas import SVG, drawing, path, rectangle, shortened, text, width_of
 
 _TINTS = ("#8dd3c7", "#ffffb3", "#bebada", "#fb8072", "#80b1d3", "#fdb462", "#b3de69", "#fccde5")
 _LEFT, _RIGHT, _TOP, _CURVE, _LANE, _MARGIN = 110.0, 16.0, 34.0, 110.0, 22.0, 40.0
 
 
+@ends_at_caller
 def memory_chart(executor: Any, width: float = 900.0) -> SVG:
     """Draw the memory of an executor over the steps of its schedule.
 

@@ -15,16 +15,11 @@ from .base import DataBatch, DataDesc, DataIter, checked_size
 _LAST = ("pad", "discard", "roll_over")
 
 
-def _is_sparse(data: Any) -> bool:
-    """Return whether data are sparse, of mxop or of SciPy."""
-    return isinstance(data, nd.sparse.BaseSparseNDArray) or hasattr(type(data), "tocsr")
-
-
 def _named(data: Any, name: str, empty: bool) -> list[tuple[str, NDArray]]:
     """Return arrays with their names, sorted by these."""
     if data is None and empty:
         return []
-    if isinstance(data, (np.ndarray, NDArray)) or _is_sparse(data):
+    if isinstance(data, (np.ndarray, NDArray, nd.sparse.BaseSparseNDArray)) or hasattr(type(data), "tocsr"):  # SciPy's
         data = [data]
     if isinstance(data, (list, tuple)) and (data or empty):
         many = len(data) > 1

@@ -156,11 +156,6 @@ def _shape(given: Any, what: str) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-def _without_one(label: np.ndarray) -> np.ndarray:
-    """Return labels of one number each as a vector."""
-    return label[:, 0] if label.shape[1:] == (1,) else label
-
-
 class CSVIter(RowsIter):
     """Batches of the rows of a CSV file.
 
@@ -206,7 +201,8 @@ class CSVIter(RowsIter):
         label = _csv(label_csv, shape, kind) if named else np.zeros((len(data), *shape), kind)
         if len(label) != len(data):
             raise OpValueError(f"CSVIter: {data_csv!r} has {len(data)} rows, {label_csv!r} has {len(label)}")
-        super().__init__(data, _without_one(label), batch_size, "round" if round_batch else "pad", data_name, label_name)
+        label = label[:, 0] if label.shape[1:] == (1,) else label
+        super().__init__(data, label, batch_size, "round" if round_batch else "pad", data_name, label_name)
 
 
 def _csv(fname: Any, shape: tuple[int, ...], kind: np.dtype) -> np.ndarray:

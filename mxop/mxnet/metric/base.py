@@ -153,8 +153,9 @@ class CompositeEvalMetric(EvalMetric):
 
     def __init__(self, metrics: Iterable[Any] | None = None, name: str = "composite",
                  output_names: list[str] | None = None, label_names: list[str] | None = None):  # fmt: skip
-        self.metrics = [create(one) for one in metrics or ()]
+        self.metrics: list[EvalMetric] = []
         super().__init__(name, output_names, label_names, has_global_stats=True)
+        self.metrics += [create(one) for one in metrics or ()]  # after reset, which MXNet does not do to them either
 
     def add(self, metric: Any) -> None:
         """Add a metric, or the name of one."""

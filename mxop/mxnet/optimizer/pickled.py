@@ -51,7 +51,7 @@ def read(content: bytes) -> Any:
     except OpValueError:
         raise
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError, struct.error) as problem:
-        raise OpValueError(f"set_states: a pickle that cannot be read, at byte {reader.at}: {shown(problem)}") from None
+        raise OpValueError(f"a pickle that cannot be read, at byte {reader.at}: {shown(problem)}") from None
 
 
 class _Reader:
@@ -181,7 +181,7 @@ def _class(module: str, name: str) -> Node:
         kind = "scheduler"
     if kind is None:
         asked = shown(f"{module}.{name}")
-        raise OpValueError(f"set_states: the pickle asks for {asked}, which states of an optimizer do not need")
+        raise OpValueError(f"the pickle asks for {asked}, which states of an optimizer do not need")
     return Node("class", (kind, name))
 
 

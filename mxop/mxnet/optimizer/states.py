@@ -110,11 +110,11 @@ def loads(content: bytes) -> tuple[dict[Any, Any], Optimizer | None]:
         text = bytes(arrays.pop(_STRUCTURE).asnumpy())  # type: ignore[union-attr, call-overload]
         structure = json.loads(text, object_pairs_hook=_node)
         if structure["format"] != _FORMAT:
-            raise OpValueError(f"set_states: the format is {shown(structure['format'])}, not {_FORMAT!r}")
+            raise OpValueError(f"the format is {shown(structure['format'])}, not {_FORMAT!r}")
         make = _Making(arrays, len(content))
         return _split((make.value(structure["states"]), make.value(structure["optimizer"])))
-    except MXNetError:
-        raise
+    except MXNetError as problem:
+        raise type(problem)(f"set_states: {problem}") from None
     except (AttributeError, LookupError, OverflowError, RecursionError, TypeError, ValueError) as problem:
         raise OpValueError(f"set_states: no states of an optimizer ({shown(problem)})") from problem
 
@@ -142,17 +142,17 @@ class _Making:
     def spend(self, count: int) -> None:
         self.left -= count
         if self.left < 0:
-            raise OpValueError("set_states: what the bytes stand for is much larger than they are")
+            raise OpValueError("what the bytes stand for is much larger than they are")
 
     def value(self, node: Any, depth: int = 0) -> Any:
         """Return a number or text as it is, and what a node stands for."""
         self.spend(self.COST + (len(node) if isinstance(node, (str, bytes)) else 0))
         if not isinstance(node, Node):
             if isinstance(node, (list, dict)):
-                raise OpValueError("set_states: the structure is not that of states of an optimizer")
+                raise OpValueError("the structure is not that of states of an optimizer")
             return node
         if depth > self.DEEPEST:
-            raise OpValueError(f"set_states: values that lie {depth} deep in each other; at most {self.DEEPEST} are expected")
+            raise OpValueError(f"values that lie {depth} deep in each other; at most {self.DEEPEST} are expected")
         kind, content = node.kind, node.content
         if kind == "array":
             return self.array(node)
@@ -166,7 +166,7 @@ class _Making:
             return _made(kind, name, self.value(attributes, depth + 1))
         if kind == "object":
             return Unmade(content[0], dict(self.value(content[1], depth + 1)))
-        raise OpValueError(f"set_states: {node} is among the values, which states of an optimizer do not have")
+        raise OpValueError(f"{node} is among the values, which states of an optimizer do not have")
 
     def array(self, node: Node) -> NDArray | None:
         """Return an array of a file, or of a record in a pickle; the same one for the same node."""
@@ -187,7 +187,7 @@ class _Making:
 def _key(key: Any) -> Any:
     """Return a key of a dict; not an integer that others could be made to collide with, which takes quadratic time."""
     if isinstance(key, int) and abs(key) >= sys.hash_info.modulus:
-        raise OpValueError(f"set_states: the key {shown(key)} is not an index")
+        raise OpValueError(f"the key {shown(key)} is not an index")
     return key
 
 
@@ -196,7 +196,7 @@ def _made(kind: str, name: Any, attributes: Any) -> Any:
     found = (_optimizer if kind == "optimizer" else _scheduler)(name)
     for attribute in attributes:
         if not isinstance(attribute, str) or callable(getattr(found, attribute, None)):
-            raise OpValueError(f"set_states: {shown(attribute)} is not an attribute of {found.__name__}")
+            raise OpValueError(f"{shown(attribute)} is not an attribute of {found.__name__}")
     made = found.__new__(found)
     made.__setstate__(attributes) if kind == "optimizer" else vars(made).update(attributes)
     return made
@@ -205,7 +205,7 @@ def _made(kind: str, name: Any, attributes: Any) -> Any:
 def _optimizer(name: str) -> type:
     found = Optimizer.opt_registry.get(name.lower())
     if found is None:
-        raise OpValueError(f"set_states: optimizer {shown(name)} is not registered; import the module that registers it")
+        raise OpValueError(f"optimizer {shown(name)} is not registered; import the module that registers it")
     return found
 
 
@@ -216,12 +216,12 @@ def _scheduler(name: str) -> type:
         if one.__name__ == name:
             return one
         waiting += one.__subclasses__()
-    raise OpValueError(f"set_states: there is no LRScheduler {shown(name)}; import the module that defines it")
+    raise OpValueError(f"there is no LRScheduler {shown(name)}; import the module that defines it")
 
 
 def _split(found: Any) -> tuple[dict[Any, Any], Optimizer | None]:
     """Return states and optimizer: a pair of them, or as MXNet pickles them, the states alone."""
     states, optimizer = found if isinstance(found, tuple) and len(found) == 2 else (found, None)
     if not isinstance(states, dict) or not (optimizer is None or isinstance(optimizer, Optimizer)):
-        raise OpValueError(f"set_states: the bytes hold {shown(found)}, no states of an optimizer")
+        raise OpValueError(f"the bytes hold {shown(found)}, no states of an optimizer")
     return states, optimizer

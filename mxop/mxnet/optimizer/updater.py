@@ -6,7 +6,7 @@ from typing import Any
 
 from ...context import Context
 from ...ndarray import NDArray
-from ...support.errors import OpTypeError, OpValueError, shown
+from ...support.errors import OpTypeError, OpValueError, ends_at_caller, shown
 from . import states as _states
 from .base import Optimizer
 
@@ -106,6 +106,7 @@ class Updater:
             self.optimizer = optimizer
 
 
+@ends_at_caller
 def get_updater(optimizer: Optimizer) -> Updater:
     """Return an :class:`Updater` of an optimizer."""
     return Updater(optimizer)

@@ -11,9 +11,6 @@ from ...ndarray import NDArray
 from ...support.errors import MXNetError, OpTypeError, OpValueError, UnsupportedError, shown
 from ...symbol import Symbol
 
-#: Inputs or outputs: one symbol of all steps, or one for each step.
-Steps = Symbol | list[Symbol]
-
 
 class RNNParams:
     """Variables by name, which cells share.
@@ -37,7 +34,7 @@ class RNNParams:
         return self._params[name]
 
 
-def sequence(length: int | None, given: Any, layout: str, merge: bool | None, in_layout: str = "") -> tuple[Steps, int]:
+def sequence(length: int | None, given: Any, layout: str, merge: bool | None, in_layout: str = "") -> tuple[Any, int]:
     """Return steps as one symbol (`merge`), as a list (False) or as they are given (None), and the axis of time.
 
     Parameters
@@ -185,7 +182,7 @@ class BaseRNNCell:
 
     # ---- over time ----------------------------------------------------------------------------------------------------
     def unroll(self, length: int, inputs: Any, begin_state: Sequence[Symbol] | None = None, layout: str = "NTC",
-               merge_outputs: bool | None = None) -> tuple[Steps, list]:  # fmt: skip
+               merge_outputs: bool | None = None) -> tuple[Any, list]:  # fmt: skip
         """Return the outputs of all steps, and the last states.
 
         Parameters

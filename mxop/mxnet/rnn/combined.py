@@ -10,7 +10,7 @@ from ... import symbol as sym
 from ...ndarray import NDArray
 from ...support.errors import MXNetError, OpTypeError, UnsupportedError
 from ...symbol import Symbol
-from .base import BaseRNNCell, RNNParams, Steps, sequence
+from .base import BaseRNNCell, RNNParams, sequence
 
 
 class _Several(BaseRNNCell):
@@ -92,7 +92,7 @@ class SequentialRNNCell(_Several):
         return inputs, after
 
     def unroll(self, length: int, inputs: Any, begin_state: Sequence[Symbol] | None = None, layout: str = "NTC",
-               merge_outputs: bool | None = None) -> tuple[Steps, list]:  # fmt: skip
+               merge_outputs: bool | None = None) -> tuple[Any, list]:  # fmt: skip
         self.reset()
         after: list = []
         for cell, own in zip(self._cells, self._shared_out(self._begin(begin_state))):
@@ -123,7 +123,7 @@ class BidirectionalCell(_Several):
         raise UnsupportedError("a BidirectionalCell has no single steps: its second cell begins at the end; unroll it")
 
     def unroll(self, length: int, inputs: Any, begin_state: Sequence[Symbol] | None = None, layout: str = "NTC",
-               merge_outputs: bool | None = None) -> tuple[Steps, list]:  # fmt: skip
+               merge_outputs: bool | None = None) -> tuple[Any, list]:  # fmt: skip
         self.reset()
         steps, axis = sequence(length, inputs, layout, False)
         (left, right), (first, second) = self._cells, self._shared_out(self._begin(begin_state))
@@ -164,7 +164,7 @@ class DropoutCell(BaseRNNCell):
         return (sym.Dropout(inputs, p=self.dropout) if self.dropout > 0 else inputs), list(states)
 
     def unroll(self, length: int, inputs: Any, begin_state: Sequence[Symbol] | None = None, layout: str = "NTC",
-               merge_outputs: bool | None = None) -> tuple[Steps, list]:  # fmt: skip
+               merge_outputs: bool | None = None) -> tuple[Any, list]:  # fmt: skip
         self.reset()
         inputs, _ = sequence(length, inputs, layout, merge_outputs)
         if isinstance(inputs, Symbol):
@@ -268,7 +268,7 @@ class ResidualCell(ModifierCell):
         return sym.elemwise_add(output, inputs, name=f"{output.name}_plus_residual")
 
     def unroll(self, length: int, inputs: Any, begin_state: Sequence[Symbol] | None = None, layout: str = "NTC",
-               merge_outputs: bool | None = None) -> tuple[Steps, list]:  # fmt: skip
+               merge_outputs: bool | None = None) -> tuple[Any, list]:  # fmt: skip
         self.reset()
         outputs, states = self._of_base("unroll", length, inputs, begin_state, layout, merge_outputs)
         merge = isinstance(outputs, Symbol) if merge_outputs is None else merge_outputs

@@ -12,7 +12,7 @@ from ...ndarray import NDArray
 from ...support.errors import UnsupportedError
 from ...symbol import Symbol
 from ..initializer import GATES, FusedRNN
-from .base import BaseRNNCell, RNNParams, Steps, sequence
+from .base import BaseRNNCell, RNNParams, sequence
 from .combined import BidirectionalCell, DropoutCell, SequentialRNNCell
 from .plain import GRUCell, LSTMCell, RNNCell
 
@@ -82,7 +82,7 @@ class FusedRNNCell(BaseRNNCell):
 
     # ---- graphs -------------------------------------------------------------------------------------------------------
     def unroll(self, length: int, inputs: Any, begin_state: Sequence[Symbol] | None = None, layout: str = "NTC",
-               merge_outputs: bool | None = None) -> tuple[Steps, list]:  # fmt: skip
+               merge_outputs: bool | None = None) -> tuple[Any, list]:  # fmt: skip
         self.reset()
         inputs, axis = sequence(length, inputs, layout, True)
         if axis == 1:  # the operator wants the time first

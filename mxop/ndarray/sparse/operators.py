@@ -267,14 +267,6 @@ def _edge_id(name: str, data: Any, u: Any, v: Any, **kwargs: Any) -> Any:
     return core.from_numpy(np.where(there != 0, values, np.asarray(-1, values.dtype)), False)
 
 
-def _cast_storage(name: str, data: Any, stype: str) -> Any:
-    return cast_storage(data, stype)
-
-
-def _custom(name: str, *args: Any, **kwargs: Any) -> Any:
-    return ask("custom_of_sparse")(registry.get(name), args, kwargs)
-
-
 RULES: dict[str, Callable] = {
     **dict.fromkeys((*_OF_ONE, *_OF_NUMBERS), _of_one),
     **dict.fromkeys(_BINARY, _two),
@@ -282,8 +274,9 @@ RULES: dict[str, Callable] = {
     **dict.fromkeys(updates.NAMES, updates.update),
     "sum": _sum, "mean": _sum, "add_n": _add_n, "Concat": _concat, "take": _take, "slice": _slice,
     "zeros_like": _zeros_like, "_scatter_elemwise_div": _divided,
-    "_sparse_retain": _retain, "_contrib_getnnz": _getnnz, "_contrib_edge_id": _edge_id, "cast_storage": _cast_storage,
-    "Custom": _custom,
+    "_sparse_retain": _retain, "_contrib_getnnz": _getnnz, "_contrib_edge_id": _edge_id,
+    "cast_storage": lambda name, data, stype: cast_storage(data, stype),
+    "Custom": lambda name, *args, **kwargs: ask("custom_of_sparse")(registry.get(name), args, kwargs),
 }  # fmt: skip
 
 

@@ -188,7 +188,7 @@ def _declared(graph: Graph, lists: Lists, data: set[str], narrow: bool) -> Graph
         if node.name in data or typed.get((node, 0)) not in (dtypes.UNKNOWN, dtypes.FLOAT32):
             continue
         readers = graph.uses.get((node, 0), [])
-        casts = [n for n in readers if _is_cast(n, lists.code)]
+        casts = [n for n in readers if n.op is not None and n.op.name == "amp_cast" and n.attrs["dtype"] == lists.code]
         only = narrow and casts and len(casts) == len(readers) and node not in outputs
         code = lists.code if only else dtypes.FLOAT32
         new = node.replaced(strings={**(node.strings or {}), "__dtype__": str(code)})
@@ -196,10 +196,6 @@ def _declared(graph: Graph, lists: Lists, data: set[str], narrow: bool) -> Graph
         if only:
             moved.update({(cast, 0): (new, 0) for cast in casts})
     return exchanged(graph, moved)
-
-
-def _is_cast(node: Node, code: int) -> bool:
-    return node.op is not None and node.op.name == "amp_cast" and node.attrs["dtype"] == code
 
 
 def _output(entry: Entry) -> str:
