@@ -574,8 +574,8 @@ def _found_in(
 ) -> tuple[bool, Any]:  # fmt: skip
     """Return whether a pattern of a cache holds for a call, and ``use`` of it, after making one if none did.
 
-    A cache that has none is added to `failed`; that may be the call's mistake.  Without `constants`, parameters are constants if
-    they are in an earlier pattern.
+    A cache that has none is added to `failed`; that may be the call's mistake.  Without `constants`, parameters are constants
+    if they are in an earlier pattern.
     """
     known, found = cache.call(numbers, sizes, use)
     if not known and len(cache.found) < _PatternCache.LIMIT:
