@@ -464,7 +464,8 @@ class Operator(Generic[P]):
         key = (self, attrs, *types)
         found = _types_of.get(key)
         if found is None:
-            found = self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)[1]
+            ins, found = self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)
+            infer.check_types(self.name, self.input_names(attrs, len(types)), ins, types)
             keep(_types_of, key, found)
         return found
 
