@@ -288,7 +288,7 @@ def test_types_that_a_rule_demands_are_demanded_of_a_call(own, kind):
     op.infer_types(lambda ins, outs: ([ins[0], "int32"], [ins[0]]))
     data, index = nd.array([[1, 2], [3, 4]]), nd.array([1, 0], dtype="int32")
     assert op(data, index).asnumpy().tolist() == [[3, 4], [1, 2]]
-    with pytest.raises(mx.MXNetError, match="test_mistake: argument index has dtype float32; expected int32"):
+    with pytest.raises(mx.MXNetError, match="test_mistake: its rule of types has dtype int32 but index has dtype float32"):
         op(data, index.astype("float32"))
 
 

@@ -18,9 +18,8 @@ from .edges import reduced
 #: Step of the differences (four points, so errors are of its fourth power) and the relative error allowed in float64.
 STEP = 1e-3
 RTOL = 2e-6
-#: Why an operator has no gradient to check.
+#: Why an operator has no gradient to check, or none to compare with differences and sums.
 NO_FLOATS = "no result is a float"
-#: Why gradients are not compared with differences, or sums of them.
 COARSE = "results of float64 data are of a smaller type, too coarse for differences"
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Mapping
+from array import array
+from collections import UserList, deque
+from collections.abc import Callable, Mapping, MappingView
 from functools import lru_cache, partial
 from itertools import count
 from types import CellType, CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
@@ -17,7 +19,11 @@ from ..support.errors import OpTypeError
 
 _MOST = 4096  # bytes of a NumPy array that is compared at each call
 _PLAIN = (int, bool, str, bytes, type(None), type(Ellipsis))
-_IMPLIED = frozenset({"__call__", "__getattr__", "__getitem__"})  # methods that are called without their names
+_CONTAINERS = (tuple, list, set, frozenset, deque, bytearray, array, UserList, MappingView)
+#: Methods that are called without their names; those of numbers, and what makes objects, are looked for where a class has them.
+_IMPLIED = frozenset({"__call__", "__getattr__", "__getitem__"})
+_SELDOM = {"__get__", "__enter__", "__iter__", "__next__", "__len__", "__contains__", *dir(int)}.difference(dir(object))
+_MAKING = _SELDOM | {"__init__", "__new__"}
 _LIBRARIES = {"mxop", "numpy", "scipy", *sys.stdlib_module_names} - {"__main__"}
 _ABSENT = object()
 _numbers = count()
@@ -152,7 +158,7 @@ class _Walk:
             if value.nbytes > _MOST or value.dtype.hasobject:
                 raise OpTypeError(f"the function reads a NumPy array of shape {value.shape} from outside; make it an argument")
             self.found += value.shape, value.dtype.str, value.tobytes()
-        elif isinstance(value, (tuple, list, set, frozenset)):
+        elif isinstance(value, _CONTAINERS):
             self.found += kind, len(value)
             for item in value:
                 self.value(item, names)
@@ -164,6 +170,8 @@ class _Walk:
         elif isinstance(value, partial):
             for item in (value.func, value.args, value.keywords):
                 self.value(item, names)
+        elif isinstance(value, weakref.ref):
+            self.value(value(), names)
         else:
             self.watched = known
             self._object(value, names)
@@ -205,7 +213,7 @@ class _Walk:
             if _is_library(c.__module__):
                 continue
             there = vars(c)
-            for name in names | _IMPLIED:
+            for name in names | _IMPLIED | (_MAKING if isinstance(value, type) else _SELDOM).intersection(there):
                 found = there.get(name, _ABSENT)
                 self._watch(there, name, found)
                 if found is not _ABSENT and name not in own:
@@ -221,7 +229,8 @@ class _Walk:
         for part in ("__wrapped__", "fget", "func", "__func__"):
             found = getattr(found, part, found)
         self.value(found, names)
-        inner = _names(found.__code__) if isinstance(found, FunctionType) else names
+        reader = found if isinstance(found, FunctionType) else getattr(type(found), "__get__", None)
+        inner = _names(reader.__code__) if isinstance(reader, FunctionType) else names
         if (id(value), inner) not in self._seen:
             self._seen.add((id(value), inner))
             self._object(value, inner)

@@ -14,7 +14,7 @@ from typing import Any, Concatenate, overload
 from ..formula import TABLE, Backward, Expr, NeedsValue, TraceError, backward, const, input_, keys_of, param, walk
 from ..formula.expr import as_expr
 from ..support import dtypes
-from ..support.errors import OpTypeError, OpValueError, ends_at_caller, shown, translated
+from ..support.errors import OpTypeError, OpValueError, ends_at_caller, shown
 from ..support.memo import keep
 from ..support.shape_mode import numpy_shape
 from . import infer, registry, two_way
@@ -22,7 +22,7 @@ from .above import ask
 from .operator import Operator, P, defined
 from .params import IS_TRAIN, Attrs, Spec
 from .places import place
-from .rules import check_rule, type_codes, with_common_options
+from .rules import check_rule, with_common_options
 from .tracing import called, traced, tracing
 
 _MOST_INPUTS = 256  # each takes a register of the interpreter
@@ -263,15 +263,7 @@ class Elementwise(Operator[P]):
         if keys:
             return self._infer_type_beside(keys, attrs, ins, outs)
         if self.out_dtype is not None:
-
-            def rule(*codes: int) -> list[int]:
-                return type_codes(self, "out_dtype", self.out_dtype, self.out_dtype(*codes, **attrs), len(outs))
-
-            try:
-                ins = two_way.types(rule, ins, outs)
-                return ins, rule(*ins)
-            except translated.KINDS as problem:
-                raise translated.error(problem, f"operator {self.name}")  # noqa: B904
+            return two_way.by_type_rule(self, "out_dtype", self.out_dtype, ins, outs, attrs)
         labels = self._labels(attrs, len(ins))
         found, done = super().infer_type(attrs, [dtypes.UNKNOWN if k in labels else t for k, t in enumerate(ins)], outs)
         if not labels:

@@ -131,14 +131,6 @@ def check_inputs(op_name: str, names: Sequence[str], found: Sequence[Shape], giv
             raise OpValueError(f"operator {op_name}: argument {name} has {show(tuple(have))}; expected {show(want)}")
 
 
-def check_types(op_name: str, names: Sequence[str], found: Sequence[int], given: Sequence[int]) -> None:
-    """Raise unless the inputs of a call have the types that a rule inferred for them."""
-    for name, want, have in zip(names, found, given, strict=True):
-        if dtypes.UNKNOWN not in (want, have) and want != have:
-            want, have = dtypes.NAMES[want], dtypes.NAMES[have]
-            raise OpTypeError(f"operator {op_name}: argument {name} has dtype {have}; expected {want}")
-
-
 def broadcast_shape(op_name: str, names: Sequence[str], shapes: Sequence[Shape]) -> Shape:
     """Return the shape to which `shapes` broadcast by NumPy's rule, as far as known."""
     if any(s is None for s in shapes):

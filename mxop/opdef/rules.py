@@ -88,9 +88,10 @@ def check_numbers(op: Any) -> None:
     n = len(op.arguments)
     if op.variadic or not n:
         return
-    unknown = next((name for name in op.aux if name not in op.arguments), None)
-    if unknown is not None:
-        raise OpTypeError(f"{who}: aux={op.aux} names {unknown!r}; its inputs are: {', '.join(op.arguments)}")
+    for option, given in ("aux", op.aux), ("writes", () if callable(op.writes) else op.writes):
+        for name in given:
+            if name not in op.arguments:
+                raise OpTypeError(f"{who}: {option}={given} names {name!r}; its inputs are: {', '.join(op.arguments)}")
     shape_only = () if isinstance(op._shape_only, slice) else op._shape_only
     if any(not isinstance(k, int) or not 0 <= k < n for k in shape_only):
         there = f"there {'are' if n != 1 else 'is'} {n} input{'s' if n != 1 else ''}"

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..support import dtypes
-from ..support.errors import OpTypeError, shown
+from ..support.errors import OpTypeError, shown, translated
 from . import infer
 from .places import place
+from .rules import type_codes
 
 
 def by_rule(op: Any, rule: Callable, ins: Sequence, outs: Sequence, params: Any) -> tuple[list, list]:
@@ -70,6 +71,17 @@ def shapes(rule: Callable, names: Sequence[str], ins: list, outs: list, params: 
             pair = [names[1 + at], names[1 + len(ins) + k]]
             ins[at], outs[k] = infer.same_shape(names[0], pair, [ins[at], outs[k]])
     return ins, outs
+
+
+def by_type_rule(op: Any, what: str, given: Callable, ins: list[int], outs: list[int], params: Any) -> tuple[list, list]:
+    """Return the types completed by a rule that gives those of the outputs."""
+
+    def rule(*codes: int) -> list[int]:
+        return type_codes(op, what, given, given(*codes, **params), len(outs))
+
+    with translated(f"operator {op.name}"):
+        ins = types(rule, ins, outs)
+        return ins, rule(*ins)
 
 
 def types(rule: Callable[..., list[int]], ins: Sequence[int], outs: Sequence[int]) -> list[int]:
