@@ -250,17 +250,17 @@ class Build(build_ext):
             extension.extra_link_args = openmp[1]
         self.parallel = self.parallel or os.cpu_count() or 1
         cache = Cache(self.compiler)
-        if cache.folder is None or self.force:
+        # times do not say what must be compiled again: a header that a module includes may have changed, or Cython
+        anew, self.force = cache.folder is None or self.force, True
+        if anew:
             self.compile(self.extensions)
             return
         places = {extension.name: cache.place(extension) for extension in self.extensions}
         missing = [extension for extension in self.extensions if not self.taken(extension, places[extension.name])]
         print(f"mxop: {len(places) - len(missing)} of {len(places)} modules are in {cache.folder}")
-        before = {extension.name: self.built_at(extension) for extension in missing}
         self.compile(missing)
         for extension in missing:
-            if self.built_at(extension) != before[extension.name]:  # else it was there, and as new as its sources
-                cache.keep(Path(self.get_ext_fullpath(extension.name)), places[extension.name])
+            cache.keep(Path(self.get_ext_fullpath(extension.name)), places[extension.name])
 
     def compile(self, extensions: list[Extension]) -> None:
         """Translate modules to C, and compile them."""
@@ -279,7 +279,7 @@ class Build(build_ext):
         with self.translating:
             directives = KERNEL_DIRECTIVES if "._kernels." in extension.name else DIRECTIVES
             options = {"include_path": ["."], "quiet": True, "shared_utility_qualified_name": SHARED}
-            extension.sources = cythonize([extension], compiler_directives=directives, **options)[0].sources
+            extension.sources = cythonize([extension], compiler_directives=directives, force=True, **options)[0].sources
         super().build_extension(extension)
 
     def takes(self, flag: str) -> bool:
@@ -311,11 +311,6 @@ class Build(build_ext):
         shutil.copyfile(place, target)
         place.touch()
         return True
-
-    def built_at(self, extension: Extension) -> int:
-        """Return when a module was compiled, 0 when it was not."""
-        target = Path(self.get_ext_fullpath(extension.name))
-        return target.stat().st_mtime_ns if target.exists() else 0
 
     def openmp_flags(self, msvc: bool) -> tuple[list[str], list[str]]:
         """Return compiler and linker flags for OpenMP, empty when the compiler has none."""

@@ -101,6 +101,29 @@ def test_the_build_says_how_far_it_is(build, capsys, monkeypatch):
     assert "3 modules are translated to C and compiled" in told and "compiling 3 of 3: mxop._core.part2" in told
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there are other compilers")
+def test_what_the_cache_lacks_is_compiled_though_it_looks_new(build, tmp_path, monkeypatch):
+    """A header that a module includes is no source of it: by their times, the module would stay as it was."""
+    header, built, forced = tmp_path / "mxop" / "one.h", tmp_path / "part.so", []
+    header.parent.mkdir()
+
+    def compiled(self, extension):
+        forced.append(self.force)
+        built.write_text(header.read_text())
+
+    monkeypatch.setattr(build, "ROOT", tmp_path)
+    monkeypatch.setattr(build, "cythonize", lambda chosen, force, **_: forced.append(force) or chosen)
+    monkeypatch.setattr(build.build_ext, "build_extension", compiled)
+    monkeypatch.setattr(build.Build, "get_ext_fullpath", lambda self, name: str(built))
+    for text, want in (("1", 1), ("1", 0), ("2", 1), ("1", 0)):
+        header.write_text(text)
+        found = command(build, None)
+        found.extensions = [build.Extension("part", [])]
+        found.build_extensions()
+        assert built.read_text() == text and forced == [True, True] * want
+        forced.clear()
+
+
 def test_modules_share_what_cython_writes(build, tmp_path, monkeypatch):
     [shared] = [e for e in build.extensions() if e.name == build.SHARED]
     shared.extra_compile_args, shared.extra_link_args = [], []

@@ -411,3 +411,12 @@ def test_items_of_a_view_of_a_dictionary():
     compiled = mx.graph.compiled(lambda x: x * sum(kept))
     for numbers["a"] in (2, 5, 3):
         assert value(compiled(ONE)) == numbers["a"] + 7
+
+
+@pytest.mark.parametrize("function", [lambda x: x + nd.ones(3), lambda x: nd.concat(x, nd.ones(3), dim=0)])
+def test_what_to_do_with_an_array_that_is_no_argument(function):
+    with pytest.warns(
+        RuntimeWarning, match=r"NDArray of shape.*; pass the array as an argument, or make it from one \(zeros_like"
+    ):
+        found = mx.graph.compiled(function)(nd.zeros(3))
+    np.testing.assert_array_equal(found.asnumpy(), function(nd.zeros(3)).asnumpy())

@@ -9,6 +9,8 @@ from functools import lru_cache
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from processes import run_python
 
 import mxop as mx
@@ -122,6 +124,8 @@ ROWS = {
     "syrk": nd.linalg.syrk,
     "einsum": lambda x: nd.einsum(x, x[0], x[0], subscripts="ij,j,j->i"),
     "slice": lambda x: nd.softmax(nd.slice(x, begin=(2, 3), end=(None, -1))),
+    "CTCLoss": lambda x: nd.CTCLoss(x.expand_dims(1), nd.ones((1, 9))),
+    "resized by scales": lambda x: nd.contrib.BilinearResize2D(x.reshape((1, 1, *x.shape)), scale_height=0.7, scale_width=1.6),
 }
 
 
@@ -137,6 +141,170 @@ def test_a_composite_is_prepared_once_for_sizes_that_are_alike(name, recorded, p
             ROWS[name](x)
         counts.append(len(prepared))
     assert 0 < counts[0] == counts[-1]
+
+
+INDEXED = {
+    "row": lambda x: x[0] + x[-1], "rows": lambda x: x[1:] - x[:-1], "inner": lambda x: x[1:-1, 2:-2],
+    "column": lambda x: x[:, 0], "last": lambda x: x[..., -1:], "every other": lambda x: x[::2],
+    "backwards": lambda x: x[::-1, -2:3:-3],
+    "new axis": lambda x: x[None], "half": lambda x: x[:, x.shape[1] // 2 :], "beyond": lambda x: x[-500:, :500],
+    "one": lambda x: x[:1, 3],
+    "parts": lambda x: nd.concat(*nd.split_v2(x, (3, 5), axis=1)[::-1], dim=1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", INDEXED)
+def test_parts_of_any_sizes(how, prepared):
+    """Positions that are counted from an end are sizes, too."""
+    compiled, counts = mx.graph.compiled(lambda x: INDEXED[how](x) * 2), []
+    for n in range(17, 30):
+        values = RNG.normal(size=(n, n + 30)).astype("float32")
+        x = nd.array(values)
+        x.attach_grad()
+        with mx.autograd.record():
+            y = compiled(x)
+        y.backward()
+        wanted = np.zeros_like(values)
+        if how != "parts":
+            np.testing.assert_array_equal(y.asnumpy(), INDEXED[how](values) * 2)
+            place = np.arange(values.size).reshape(values.shape)
+            signs = {"rows": [(place[1:], 2), (place[:-1], -2)], "row": [(place[0], 2), (place[-1], 2)]}
+            for places, sign in signs.get(how, [(INDEXED[how](place), 2)]):
+                np.add.at(wanted.reshape(-1), places, sign)
+        else:
+            wanted += 2
+        np.testing.assert_array_equal(x.grad.asnumpy(), wanted)
+        counts.append(len(prepared))
+    assert 0 < counts[0] == counts[-1]
+
+
+def ends():
+    return st.none() | st.integers(-9, 9)
+
+
+@given(st.lists(st.tuples(ends(), ends(), st.sampled_from([None, 1, 2, 3, -1, -2, -4])), min_size=1, max_size=2))
+def test_slices_of_any_sizes(parts):
+    key = tuple(slice(*part) for part in parts)
+    compiled = mx.graph.compiled(lambda x: x[key] + 1)
+    for shape in ((5, 6), (7, 3), (2, 8), (11, 1), (7, 7)):
+        values = np.arange(np.prod(shape), dtype="float32").reshape(shape)
+        np.testing.assert_array_equal(compiled(nd.array(values)).asnumpy(), values[key] + 1)
+
+
+def trained(n, **params):
+    x = nd.array(RNG.normal(size=(n, 10)))
+    x.attach_grad()
+    with mx.autograd.record():
+        y = nd.SoftmaxOutput(x, nd.array(np.arange(n) % 10), **params)
+    y.backward()
+    return x.grad.asnumpy(), y.asnumpy() - np.eye(10)[np.arange(n) % 10]
+
+
+X = mx.sym.Variable("data")
+NETWORKS = {
+    "SoftmaxOutput": mx.sym.SoftmaxOutput(X, normalization="batch", smooth_alpha=0.25, name="out"),
+    "std": mx.sym._internal._std(X, axis=1),
+    "var": mx.sym._internal._var(X, ddof=1.0),
+    "in mode": mx.sym.LeakyReLU(mx.sym.Dropout(X * 1.5, p=0.5) - 0.5, act_type="leaky"),
+}
+
+
+CALLS = {
+    "SoftmaxOutput": lambda x, label: nd.SoftmaxOutput(x, label, normalization="batch", smooth_alpha=0.25),
+    "std": lambda x: x.std(axis=1),
+    "var": lambda x: x.var(ddof=1),
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_executors_of_any_sizes(name, request):
+    """Numbers that follow from sizes, such as the classes of labels, are made when arrays are bound."""
+    expanded, counts = [], []
+
+    @mx.op.composite(name="counted_by_a_test")
+    def counted(F, data):
+        expanded.append(data)
+        return data * 1
+
+    request.addfinalizer(lambda: mx.op.unregister("counted_by_a_test"))
+    net = mx.sym.counted_by_a_test(NETWORKS[name])
+    for n in range(20, 32):
+        bound = net.simple_bind(mx.cpu(), data=(n, 3 * n))
+        values = [RNG.normal(size=(n, 3 * n)), np.arange(n)]
+        for array, value in zip(bound.arg_arrays, values, strict=False):
+            array[:] = value
+        bound.forward(is_train=False)
+        x, *rest = (nd.array(v) for v in values[: len(bound.arg_arrays)])
+        counts.append(len(expanded))
+        if name == "in mode":
+            want = np.where(values[0] * 1.5 < 0.5, 0.25, 1) * (values[0] * 1.5 - 0.5)
+            np.testing.assert_allclose(bound.outputs[0].asnumpy(), want, rtol=1e-5, atol=1e-6)
+            continue
+        bound.forward(is_train=True)
+        bound.backward(nd.ones(bound.outputs[0].shape))
+        x.attach_grad()
+        with mx.autograd.record():
+            y = CALLS[name](x, *rest)
+        y.backward()
+        np.testing.assert_allclose(bound.outputs[0].asnumpy(), y.asnumpy(), rtol=1e-5)
+        np.testing.assert_allclose(bound.grad_dict["data"].asnumpy(), x.grad.asnumpy(), rtol=1e-5, atol=1e-7)
+    assert 0 < counts[1] == counts[-1]
+    if name == "std":
+        assert " / 9.64365076" in str(bound.explain())  # the root of 93, for this executor
+
+
+@pytest.mark.parametrize("params", [{}, {"use_ignore": True, "ignore_label": 77.0}])
+def test_small_batches_first_leave_larger_ones_alone(params, prepared):
+    """Rows are computed otherwise from 16 on; parameters that did not change are constants there, too."""
+    counts = []
+    for n in (5, 6, 7, 16, 17, 18, 19, 8, 9, 20, 40):
+        found, wanted = trained(n, **params)
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+        counts.append(len(prepared))
+    assert counts[3] > counts[2] and counts[4] == counts[-1]
+
+
+def test_gradients_of_gradients_after_other_numbers(prepared):
+    """What decided about the first gradient holds for the second one, though the plan did not keep the number."""
+    counts = []
+    for p, n in ((0.5, 3), (0.25, 4), *((0.0, n) for n in range(5, 25))):
+        x = nd.ones((n, n + 2))
+        x.attach_grad()
+        with mx.autograd.record():
+            (g,) = mx.autograd.grad([nd.Dropout(x, p=p)], [x], [nd.ones_like(x) * 3], create_graph=True)
+        counts.append(len(prepared))
+    assert (g.asnumpy() == 3).all() and 0 < counts[4] == counts[-1]
+
+
+def test_sequences_of_any_length(prepared):
+    """A loop's number of steps is a size; its body is made ready once for all of them."""
+
+    def states(data, first, weight):
+        def step(x, state):
+            state = nd.tanh(nd.dot(x, weight) + state)
+            return state * x.shape[0], state
+
+        found, last = nd.contrib.foreach(step, data, first)
+        return found.sum(axis=0) + last
+
+    def results(function, given):
+        for a in given:
+            a.attach_grad()
+        with mx.autograd.record():
+            y = function(*given)
+        y.backward()
+        return [a.asnumpy() for a in (y, *(a.grad for a in given))]
+
+    compiled, counts = mx.graph.compiled(states), []
+    for steps in (7, 0, 1, 3, 20, 11, 5, 40, 2):
+        given = [nd.array(RNG.normal(size=s), dtype="float64") for s in ((steps, 18, 19), (18, 21), (19, 21))]
+        first = given[1].asnumpy()  # the loop on arrays asks its first step what it returns
+        wanted = results(states, given) if steps else [first, given[0].asnumpy(), np.ones_like(first), np.zeros((19, 21))]
+        before = len(prepared)
+        for a, b in zip(results(compiled, given), wanted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+        counts.append(len(prepared) - before)
+    assert counts[0] > 0 == sum(counts[5:])  # many rows together are computed otherwise
 
 
 @pytest.mark.parametrize("integers", [False, True])
@@ -238,6 +406,27 @@ def test_numbers_that_sizes_are_made_into():
         x = nd.array(RNG.normal(size=(n, 3)), dtype="float64")
         expected = x.asnumpy() * (n / 3 + 0.25) + n**2 - (n + 7) % 5 + n // 2
         np.testing.assert_allclose(function(x).asnumpy(), expected, rtol=1e-14)
+
+
+def test_whole_numbers_that_sizes_are_made_into(prepared):
+    """Rounding and bits give sizes; what numbers have besides is asked of the value."""
+
+    def function(x):
+        n, third = x.shape[0], x.shape[0] / 3
+        whole = (math.trunc(third) + 2 * math.floor(-third) + 3 * math.ceil(third) + 4 * round(third) + round(n) + math.floor(n)
+                 + (n & 6) + (n | 8) + (n ^ 5) + (n << 2) + (n >> 1) + (3 & n) + (1 << (n % 3)))  # fmt: skip
+        return nd.broadcast_to(x[:1, 0], shape=(whole + 60,)) + round(third, 1)
+
+    compiled, counts = mx.graph.compiled(function), []
+    for n in range(17, 32):
+        x = nd.ones((n, 2))
+        np.testing.assert_allclose(compiled(x).asnumpy(), function(x).asnumpy(), rtol=1e-6)
+        counts.append(len(prepared))
+    assert 0 < counts[0] == counts[-1]
+    lengths = mx.graph.compiled(lambda x: x * x.shape[0].bit_length() + (x.shape[1] / 3).is_integer())
+    assert [lengths(nd.ones((n, 9 + n)))[0, 0].item() for n in (3, 4, 9)] == [3, 3, 5]
+    with pytest.raises(AttributeError, match="'int' object has no attribute 'bits'"):
+        mx.graph.compiled(lambda x: x * x.shape[0].bits)(x)
 
 
 def test_counts_that_float16_does_not_hold():

@@ -73,6 +73,28 @@ def test_only_pixels_that_have_a_weight_are_read():
     np.testing.assert_array_equal(of_places, [-0.0625, -np.inf, 0, np.nan, 0.0625, np.nan, 0, np.nan])
 
 
+@pytest.mark.parametrize("width", [1, 2, 3, 17])
+@pytest.mark.parametrize("count", [1, 3, 4, 5, 8, 11, 255, 256, 257, 263])
+def test_places_together_are_places_alone(count, width):
+    """Four places are looked at together where so many are left, and 256 share a block."""
+    rng = np.random.default_rng(count)
+    data, head = rng.standard_normal((1, 3, 5, width)), rng.standard_normal((1, 3, 1, count))
+    for values in (data, head):
+        values[rng.random(values.shape) < 0.1] = rng.choice([np.inf, -np.inf, np.nan, 0.0, -0.0])
+    grid = rng.uniform(-1.5, 1.5, (1, 2, 1, count)).round(rng.integers(3))
+    data, head, grid = (nd.array(a, dtype="float32") for a in (data, head, grid))
+
+    def found(head, grid):
+        return nd.BilinearSampler(data, grid).asnumpy(), nd._internal._sampled_slopes(head, data, grid).asnumpy()
+
+    together = found(head, grid)
+    for j in range(count):
+        part = (slice(None), slice(None), slice(None), slice(j, j + 1))
+        for all_, alone in zip(together, found(head[part], grid[part]), strict=True):
+            np.testing.assert_array_equal(all_[part], alone)
+            assert (np.signbit(all_[part]) == np.signbit(alone))[~np.isnan(alone)].all()
+
+
 def test_a_row_of_one_pixel_is_finite():
     """MXNet has NaN for affine maps, and infinity for moved pixels."""
     grid = nd.GridGenerator(nd.array([[1, 0, 0.5, 0, 1, 0]]), transform_type="affine", target_shape=(1, 3)).asnumpy()

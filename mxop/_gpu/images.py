@@ -61,7 +61,7 @@ def _corners(grid: Any, sizes: tuple[int, int], down: bool, across: bool, *how: 
     return xp.stack([first, first + next_, first + under, first + (under + next_)], axis=-1), weights
 
 
-def sample(data: Any, grid: Any, down: bool, across: bool, unit: bool, clamp: bool, careful: bool, found: Any) -> None:
+def sample(data: Any, grid: Any, down: bool, across: bool, unit: bool, clamp: bool, found: Any) -> None:
     pixels, weights = _corners(grid, data.shape[2:], down, across, unit, clamp)
     text = """
     const mx_index image = here / count;
@@ -75,7 +75,7 @@ def sample(data: Any, grid: Any, down: bool, across: bool, unit: bool, clamp: bo
           count=grid.shape[2], channels=data.shape[1], plane=data.shape[2] * data.shape[3])  # fmt: skip
 
 
-def scatter(head: Any, grid: Any, down: bool, across: bool, unit: bool, clamp: bool, careful: bool, total: Any) -> None:
+def scatter(head: Any, grid: Any, down: bool, across: bool, unit: bool, clamp: bool, total: Any) -> None:
     xp, (batch, channels, height, width) = _cupy(head), total.shape
     pixels, weights = _corners(grid, (height, width), down, across, unit, clamp)
     beyond = batch * height * width
@@ -92,10 +92,10 @@ def scatter(head: Any, grid: Any, down: bool, across: bool, unit: bool, clamp: b
           "total": total}, count=grid.shape[2], channels=channels, plane=height * width)  # fmt: skip
 
 
-def slopes(head: Any, data: Any, grid: Any, unit: bool, clamp: bool, careful: bool, found: Any) -> None:
+def slopes(head: Any, data: Any, grid: Any, unit: bool, clamp: bool, found: Any) -> None:
     for k, (down, across) in enumerate(((False, True), (True, False))):
         each = _cupy(head).zeros_like(head)
-        sample(data, grid, down, across, unit, clamp, careful, each)
+        sample(data, grid, down, across, unit, clamp, each)
         found[:, k] = (head * each).sum(axis=1)
 
 

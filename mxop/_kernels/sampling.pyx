@@ -4,6 +4,7 @@ Places are taken in blocks: the four pixels around each, and their weights, serv
 whatever the number of threads.
 """
 from cython.parallel cimport prange, threadid
+from libc.string cimport memset
 
 import numpy as np
 
@@ -11,9 +12,13 @@ from mxop._kernels.instruction_sets cimport BULK, mx_frame
 from mxop._kernels.machine cimport MX_TASKS_A_THREAD, MX_THREAD_BYTES
 from mxop._kernels.team cimport most_threads, threads_of
 
-cdef extern from "mxop_bulk.h" nogil:
+cdef extern from "mxop_blend.h" nogil:
     enum:
         BLOCK "MX_AROUND"  # places
+    Py_ssize_t mx_take_fours(const float* image, Py_ssize_t below, const Py_ssize_t* places, const float* weights, float* found,
+                             Py_ssize_t n)
+    Py_ssize_t mx_slope_fours(const float* head, const float* image, Py_ssize_t below, const Py_ssize_t* places,
+                              const float* across, const float* down, float* x, float* y, Py_ssize_t n)
 
 ctypedef fused real:
     float
@@ -30,50 +35,50 @@ cdef inline void look(const real* grid, Py_ssize_t n, Py_ssize_t count, bint dow
     BULK.look_around[real is double](grid, grid + count, n, &s, down, across, places, weights)
 
 
-cdef inline real weighed(real weight, real value, bint careful) noexcept nogil:
-    """Return the product; if `careful`, 0 where the weight is 0, whatever the value."""
-    return weight * value if not careful or weight != 0 else 0
+cdef inline real weighed(real weight, real value) noexcept nogil:
+    """Return the product: 0 where the weight is 0, whatever the value."""
+    return weight * value if weight != 0 else 0
 
 
-cdef inline real blended(const real* pixel, Py_ssize_t right, Py_ssize_t below, const real* weights, bint careful) noexcept nogil:
-    return (weighed(weights[0], pixel[0], careful) + weighed(weights[BLOCK], pixel[right], careful)
-            + weighed(weights[2 * BLOCK], pixel[below], careful)
-            + weighed(weights[3 * BLOCK], pixel[below + right], careful))
+cdef inline real blended(const real* pixel, Py_ssize_t right, Py_ssize_t below, const real* weights) noexcept nogil:
+    return (weighed(weights[0], pixel[0]) + weighed(weights[BLOCK], pixel[right])
+            + weighed(weights[2 * BLOCK], pixel[below]) + weighed(weights[3 * BLOCK], pixel[below + right]))
 
 
 cdef inline void take_block(const real* image, const Py_ssize_t* places, const real* weights, real* found, Py_ssize_t n,
-                            mx_frame s, bint careful) noexcept nogil:
-    cdef Py_ssize_t j, right = s.width > 1, below = s.width if s.height > 1 else 0
-    for j in range(n):
-        found[j] = blended(image + places[j], right, below, weights + j, careful)
+                            mx_frame s) noexcept nogil:
+    cdef Py_ssize_t j, done = 0, right = s.width > 1, below = s.width if s.height > 1 else 0
+    if real is float and right:
+        done = mx_take_fours(image, below, places, weights, found, n)
+    for j in range(done, n):
+        found[j] = blended(image + places[j], right, below, weights + j)
 
 
 cdef inline void put_block(const real* head, const Py_ssize_t* places, const real* weights, real* total, Py_ssize_t n,
-                           mx_frame s, bint careful) noexcept nogil:
+                           mx_frame s) noexcept nogil:
     cdef Py_ssize_t j, right = s.width > 1, below = s.width if s.height > 1 else 0
     cdef real* pixel
     for j in range(n):
         pixel = total + places[j]
-        pixel[0] += weighed(weights[j], head[j], careful)
-        pixel[right] += weighed(weights[BLOCK + j], head[j], careful)
-        pixel[below] += weighed(weights[2 * BLOCK + j], head[j], careful)
-        pixel[below + right] += weighed(weights[3 * BLOCK + j], head[j], careful)
+        pixel[0] += weighed(weights[j], head[j])
+        pixel[right] += weighed(weights[BLOCK + j], head[j])
+        pixel[below] += weighed(weights[2 * BLOCK + j], head[j])
+        pixel[below + right] += weighed(weights[3 * BLOCK + j], head[j])
 
 
 cdef inline void slopes_block(const real* head, const real* image, const Py_ssize_t* places, const real* across, const real* down,
-                              real* found, Py_ssize_t n, Py_ssize_t count, mx_frame s, bint careful) noexcept nogil:
-    cdef Py_ssize_t j, right = s.width > 1, below = s.width if s.height > 1 else 0
-    cdef real x, y
-    for j in range(n):
-        x = blended(image + places[j], right, below, across + j, careful)
-        y = blended(image + places[j], right, below, down + j, careful)
-        found[j] += weighed(head[j], x, careful)
-        found[count + j] += weighed(head[j], y, careful)
+                              real* found, Py_ssize_t n, Py_ssize_t count, mx_frame s) noexcept nogil:
+    cdef Py_ssize_t j, done = 0, right = s.width > 1, below = s.width if s.height > 1 else 0
+    if real is float and right:
+        done = mx_slope_fours(head, image, below, places, across, down, found, found + count, n)
+    for j in range(done, n):
+        found[j] += weighed(head[j], blended(image + places[j], right, below, across + j))
+        found[count + j] += weighed(head[j], blended(image + places[j], right, below, down + j))
 
 
 def sample(const real[:, :, :, ::1] data, const real[:, :, ::1] grid, bint down, bint across, bint unit, bint clamp,
-           bint careful, real[:, :, ::1] found):
-    """Interpolate images.
+           real[:, :, ::1] found):
+    """Interpolate images; pixels of weight 0 do not count, whatever they are.
 
     Parameters
     ----------
@@ -87,8 +92,6 @@ def sample(const real[:, :, :, ::1] data, const real[:, :, ::1] grid, bint down,
         Whether -1 and 1 are the first and the last pixel; otherwise pixels are numbered from 0.
     clamp : bool
         Whether all is 0 more than the last pixel's size after the image, and before it; otherwise pixels around the image are 0.
-    careful : bool
-        Whether pixels, or elements of a head, may be infinite or NaN: those of weight 0 then do not count.
     found : array of the data's type
         ``(batch, channels, places)``.
     """
@@ -104,14 +107,11 @@ def sample(const real[:, :, :, ::1] data, const real[:, :, ::1] grid, bint down,
         n = min(BLOCK, count - start)
         look(&grid[b, 0, start], n, count, down, across, s, &places[threadid(), 0], &weights[threadid(), 0])
         for c in range(channels):
-            if careful:  # a variant of its own, as the others need no comparisons
-                take_block(&data[b, c, 0, 0], &places[threadid(), 0], &weights[threadid(), 0], &found[b, c, start], n, s, True)
-            else:
-                take_block(&data[b, c, 0, 0], &places[threadid(), 0], &weights[threadid(), 0], &found[b, c, start], n, s, False)
+            take_block(&data[b, c, 0, 0], &places[threadid(), 0], &weights[threadid(), 0], &found[b, c, start], n, s)
 
 
 def scatter(const real[:, :, ::1] head, const real[:, :, ::1] grid, bint down, bint across, bint unit, bint clamp,
-            bint careful, real[:, :, :, ::1] total):
+            real[:, :, :, ::1] total):
     """Add elements up at the pixels from which :func:`sample` takes them, times their weights: its gradient."""
     cdef Py_ssize_t channels = head.shape[1], count = grid.shape[2], k, b, c, i, start, n
     if head.size == 0 or total.size == 0:
@@ -130,17 +130,12 @@ def scatter(const real[:, :, ::1] head, const real[:, :, ::1] grid, bint down, b
             n = min(BLOCK, count - start)
             look(&grid[b, 0, start], n, count, down, across, s, &places[threadid(), 0], &weights[threadid(), 0])
             for c in range(k % parts * step, min(channels, (k % parts + 1) * step)):
-                if careful:  # a variant of its own, as the others need no comparisons
-                    put_block(&head[b, c, start], &places[threadid(), 0], &weights[threadid(), 0], &total[b, c, 0, 0], n, s,
-                              True)
-                else:
-                    put_block(&head[b, c, start], &places[threadid(), 0], &weights[threadid(), 0], &total[b, c, 0, 0], n, s,
-                              False)
+                put_block(&head[b, c, start], &places[threadid(), 0], &weights[threadid(), 0], &total[b, c, 0, 0], n, s)
 
 
 def slopes(const real[:, :, ::1] head, const real[:, :, :, ::1] data, const real[:, :, ::1] grid, bint unit, bint clamp,
-           bint careful, real[:, :, ::1] found):
-    """Sum derivatives of :func:`sample` with respect to the grid up over channels, times the head; `found` begins as zeros."""
+           real[:, :, ::1] found):
+    """Sum derivatives of :func:`sample` with respect to the grid up over channels, times the head."""
     cdef Py_ssize_t channels = data.shape[1], count = grid.shape[2], blocks = (count + BLOCK - 1) // BLOCK, k, b, c, start, n
     if head.size == 0 or data.size == 0:
         return
@@ -153,10 +148,8 @@ def slopes(const real[:, :, ::1] head, const real[:, :, :, ::1] data, const real
         n = min(BLOCK, count - start)
         look(&grid[b, 0, start], n, count, False, True, s, &places[threadid(), 0], &weights[threadid(), 0, 0])
         look(&grid[b, 0, start], n, count, True, False, s, &places[threadid(), 0], &weights[threadid(), 1, 0])
+        memset(&found[b, 0, start], 0, n * sizeof(real))
+        memset(&found[b, 1, start], 0, n * sizeof(real))
         for c in range(channels):
-            if careful:
-                slopes_block(&head[b, c, start], &data[b, c, 0, 0], &places[threadid(), 0], &weights[threadid(), 0, 0],
-                             &weights[threadid(), 1, 0], &found[b, 0, start], n, count, s, True)
-            else:
-                slopes_block(&head[b, c, start], &data[b, c, 0, 0], &places[threadid(), 0], &weights[threadid(), 0, 0],
-                             &weights[threadid(), 1, 0], &found[b, 0, start], n, count, s, False)
+            slopes_block(&head[b, c, start], &data[b, c, 0, 0], &places[threadid(), 0], &weights[threadid(), 0, 0],
+                         &weights[threadid(), 1, 0], &found[b, 0, start], n, count, s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Number
 from typing import Any, NamedTuple, Self
 
-from ..support.errors import OpTypeError
+from ..support.errors import OpTypeError, shown
 
 
 class Row(NamedTuple):
@@ -66,6 +66,11 @@ class Arithmetic:
         """Call an operator; subclasses define it."""
         raise NotImplementedError
 
+    @classmethod
+    def _advice(cls, given: Any) -> str:
+        """Return what to do about an operand of another class, for messages."""
+        return ""
+
     def _two_op(self, row: Row) -> str:
         """Return the operator of a row for two operands of this class."""
         return row.arrays
@@ -75,14 +80,14 @@ class Arithmetic:
             return self._operate(self._two_op(row), row.hints[0], [self, other], {})
         if isinstance(other, Number):
             return self._operate(row.scalar, row.hints[1], [self], {"scalar": other})
-        raise OpTypeError(f"type {type(other)} is not supported: expected {type(self).__name__} or a number")
+        raise OpTypeError(f"{shown(other)} is no operand: expected {type(self).__name__} or a number{self._advice(other)}")
 
     def _reflected(self, row: Row, other: Any) -> Any:
         if isinstance(other, Arithmetic):
             return other._binary(row, self)
         if isinstance(other, Number):
             return self._operate(row.reflected, row.hints[2], [self], {"scalar": other})
-        raise OpTypeError(f"type {type(other)} is not supported: expected {type(self).__name__} or a number")
+        raise OpTypeError(f"{shown(other)} is no operand: expected {type(self).__name__} or a number{self._advice(other)}")
 
     @property
     def _is_mask(self) -> bool:

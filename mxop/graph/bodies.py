@@ -14,9 +14,12 @@ from .._core import core
 from ..opdef import Attrs, External, Kernel
 from ..opdef.params import Spec
 from ..support.errors import OpTypeError, OpValueError
+from ..support.memo import keep
 from ..support.shape_mode import numpy_shape
 from .builder import Builder
+from .epoch import epoch
 from .expand import expand
+from .infer import Known
 from .ir import Entry, Graph, Node, variable
 from .lowering import Lowered, optimized
 from .passes import of_stage, selected
@@ -48,7 +51,7 @@ class Bodied(External):
         self._take(bodies)
 
     def _take(self, bodies: Sequence[Graph]) -> None:
-        self.bodies = tuple(bodies)
+        self.bodies, self._bodies = tuple(bodies), {}  # the second: those that run, by what they are made for
         calls = [n for b in self.bodies for n in b.nodes if n.op is not None]
         self.repeatable = all(n.op.repeatable for n in calls)
         self.stateful = any(n.op.stateful for n in calls)
@@ -199,7 +202,8 @@ def is_zero(head: Any) -> bool:
 
 # ---- calls --------------------------------------------------------------------------------------------------------------
 def body_calls(
-    graph: Graph,
+    op: Bodied,
+    body: int,
     given: Sequence[Node],
     specs: Sequence[tuple[tuple[int, ...], int]],
     n_sums: int = 0,
@@ -209,6 +213,10 @@ def body_calls(
 
     Parameters
     ----------
+    body : int
+        Which body of `op`.
+    given : sequence of Node
+        Its variables.
     specs : sequence of (shape, type code)
         Of the inputs.
     n_sums : int
@@ -216,23 +224,33 @@ def body_calls(
     answer : bool
         Whether the graph is a condition, whose only output is a buffer of the body.
     """
-    if answer:
-        F, (e,) = Builder(), graph.outputs
-        graph = Graph([F.Cast(F.value(e) != 0, dtype="int64").entry])
+    graph, known = _optimized(op, body, given, tuple(specs), answer)
     n = len(graph.outputs)
-    passes = selected()
-    known_inputs = dict(zip(given, specs, strict=True))
-    graph, known = optimized(Lowered(graph, known_inputs, n, n, graph, ()), passes, True)
     table = core.Places()
-    bound = {v: table.stand_in(*spec) for v, spec in known_inputs.items()}
+    bound = {v: table.stand_in(*spec) for v, spec in zip(given, specs, strict=True)}
     made = [(known.shape(e), known.dtype(e)) for e in graph.outputs]
     results = [
         Result(e, table.stand_in(*spec), ADD if k >= n - n_sums else WRITE)
         for k, (e, spec) in enumerate(zip(graph.outputs, made, strict=True))
     ]
     buffers = Buffers(table, core.HOST)
-    (schedule,), _ = build([Phase(graph.nodes, results)], known, bound, buffers, bool(of_stage(passes, "plan")))
+    (schedule,), _ = build([Phase(graph.nodes, results)], known, bound, buffers, bool(of_stage(selected(), "plan")))
     own = [((size,), code) for code, size in buffers.sizes]
     if answer:
         return core.Body(schedule.calls, len(specs), [*made, *own])
     return core.Body(schedule.calls, len(specs) + n, own)
+
+
+def _optimized(op: Bodied, body: int, given: Sequence[Node], specs: tuple, answer: bool) -> tuple[Graph, Known]:
+    """Return a body after all passes, with its shapes and types; loops of other numbers of steps run it, too."""
+    key = body, specs, epoch(), numpy_shape()
+    found = op._bodies.get(key)
+    if found is None:
+        graph = op.bodies[body]
+        if answer:
+            F, (e,) = Builder(), graph.outputs
+            graph = Graph([F.Cast(F.value(e) != 0, dtype="int64").entry])
+        n = len(graph.outputs)
+        found = optimized(Lowered(graph, dict(zip(given, specs, strict=True)), n, n, graph, ()), selected(), True)
+        keep(op._bodies, key, found, 8)
+    return found

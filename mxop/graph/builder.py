@@ -40,6 +40,11 @@ class Value(Arithmetic):
     def __repr__(self) -> str:
         return f"<value {self.entry[0].output_name(self.entry[1])}>"
 
+    @classmethod
+    def _advice(cls, given: Any) -> str:
+        array = hasattr(given, "asnumpy")
+        return "; pass the array as an argument, or make it from one (zeros_like, contrib.arange_like)" if array else ""
+
     def _operate(self, op_name: str, hint: str, inputs: list, params: dict[str, Any]) -> Any:
         types = {dtypes.UNKNOWN} if self.builder.specs is None else {self.builder.specs(v.entry)[1] for v in inputs}
         found = dtypes.promoted(*types) if len(types) == 2 and dtypes.UNKNOWN not in types else None

@@ -100,7 +100,8 @@ def _split_variadic(op, args, kwargs, kind):
 def _checked(op: Operator, name: str, value: Any, kind: type) -> Any:
     if value is None or isinstance(value, kind):
         return value
-    raise OpTypeError(f"operator {op.name}: argument {name} must be a {kind.__name__}, got {shown(value)}")
+    raise OpTypeError(f"operator {op.name}: argument {name} must be a {kind.__name__}, got {shown(value)}"
+                      f"{getattr(kind, '_advice', lambda given: '')(value)}")  # fmt: skip
 
 
 def _no_input(op: Operator, name: str) -> OpTypeError:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ..formula import Expr, const, param, substitute, walk
 from ..opdef import Attrs, Operator
-from ..opdef.symbolic import Completions, Trace, Values, completed, concrete, no_new_guards
+from ..opdef.symbolic import Completions, Trace, Values, completed, concrete, is_symbolic, no_new_guards
 from .fuse import Fused
 from .infer import Known
 from .ir import Entry, Graph, Node
@@ -194,7 +194,13 @@ def with_values(graph: Graph, trace: Trace, values: Values) -> Graph:
 
 def may_be_completed(graph: Graph) -> bool:
     """Return whether the attributes that hold sizes are known for all operators of a graph."""
-    return not any(node.op is not None and (node.op.bodies or node.op.sized_by is not None) for node in graph.nodes)
+    calls = [node for node in graph.nodes if node.op is not None]
+    return all(n.op.sized_by is None and all(map(_holds_no_sizes, n.op.bodies)) for n in calls)  # type: ignore[union-attr]
+
+
+def _holds_no_sizes(body: Graph) -> bool:
+    """Return whether a loop's body is the same graph for all sizes."""
+    return may_be_completed(body) and not any(n.op is not None and is_symbolic(n.attrs.values_) for n in body.nodes)
 
 
 __all__ = ["Completed", "Completer", "NamedNodes", "may_be_completed", "with_values"]

@@ -173,7 +173,9 @@ class Executor:
         """Return whether inference draws random numbers, so that its gradient needs the values of the same run."""
         if self._draws is None:
             found = any(n.op and not n.op.repeatable for n in self._graph.nodes)
-            self._draws = found and any(n.op and not n.op.repeatable for n in self._lowered_for(False).graph.nodes)
+            self._draws = found and any(
+                n.op and not n.op.repeatable for n in self._ready(False, ()).pattern.lowered.graph.nodes
+            )
         return self._draws
 
     def _inference(self, is_train: bool) -> tuple[Any, Any]:

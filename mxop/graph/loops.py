@@ -184,10 +184,10 @@ class Loop(Bodied):
         c, n = self.counts, self._length(inputs)
         if n == 1:  # a sum over one step is written instead of added
             c = c._replace(stacked=c.stacked + c.sums, sums=0)
-        body = body_calls(self.body, self.given, specs, c.sums)
+        body = body_calls(self, 0, self.given, specs, c.sums)
         condition = None
         if self.counted:
-            condition = body_calls(self.bodies[1], self.given[c.data :], specs[c.data :], answer=True)
+            condition = body_calls(self, 1, self.given[c.data :], specs[c.data :], answer=True)
         return core.Loop(body, condition, tuple(c), n, self.limited, self.reverse, inputs, outputs, reqs)
 
     def run(self, attrs: Attrs, state: Any, is_train: bool, reqs: list[str], inputs: list, outputs: list) -> None:

@@ -426,7 +426,8 @@ class Derivative:
             raise
         except Exception:  # the call with its own sizes raises errors that the caller made
             return None
-        return guards, found
+        # those of the first plan hold, and it may not have kept all numbers that they read
+        return guards.beyond(first.guards), found
 
     def operator_by_operator(self, arrays: list[Any]) -> list[Any]:
         """Compute the gradients by recorded calls: a plan's own calls have no derivatives."""
@@ -486,6 +487,10 @@ class _PatternCache:
         self.found: list[tuple[str, Trace, Pattern | None]] = []
         self.concrete_only = False
 
+    def has_constants(self, numbers: Values) -> bool:
+        """Return whether a pattern has these parameters as constants: that another is needed is not for their sake."""
+        return any(text == repr(numbers) for text, _, _ in self.found if text)
+
     def call(self, numbers: Values, sizes: Values, use: Callable[[Pattern, Values], T]) -> tuple[bool, T | None]:
         """Return whether a pattern in `found` holds for a call, and ``use(pattern, values)`` of it."""
         values = {**numbers, **sizes}
@@ -523,7 +528,7 @@ def use_pattern(
 ) -> T | None:
     """Return ``use(pattern, values)`` for the pattern of a call; None if none can be made.
 
-    The first pattern holds the parameters as constants: it runs faster, and most parameters never change.  Once one has
+    The first patterns hold the parameters as constants: they run faster, and most parameters never change.  Once one has
     changed, a pattern for all values is made, because it is likely to change again.  On a GPU, where each text takes long to
     compile, the first is for all values.
     """
@@ -537,7 +542,8 @@ def use_pattern(
         items = zip(attrs.names, attrs.values_, strict=True)  # type: ignore[union-attr]
         without = tuple([type(v) if n in numbers else v for n, v in items])
     key = owner, without, shapes, *call[3:], numpy_shape()
-    cache, constants = _pattern_caches.get(key), {}
+    cache = _pattern_caches.get(key)
+    constants = numbers if cache is not None and cache.has_constants(numbers) else {}
     failed: list[_PatternCache] = []
     if cache is None:
         known, found = _of_any_integers(call, numbers, use, failed)
@@ -599,7 +605,7 @@ def _of_any_integers(call: _Call, numbers: Values, use: Callable, failed: list[_
         keep(_pattern_caches, key, _PatternCache())
     if cache is None or cache.concrete_only:
         return False, None
-    constants = numbers if call.gpu < 0 and not cache.found else {}
+    constants = numbers if call.gpu < 0 and (not cache.found or cache.has_constants(numbers)) else {}
     return _found_in(cache, call, numbers, constants, sizes, use, failed, integers)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from .._core import core
 from ..opdef import External
 from ..opdef.symbolic import Trace, Values, concrete, no_new_guards
 from ..support.shape_mode import mode as shape_mode
@@ -16,10 +17,11 @@ from .assignment import Assign
 from .completion import NamedNodes, may_be_completed
 from .epoch import epoch
 from .infer import Known
-from .ir import Entry, Graph, Node, as_text
+from .ir import Entry, Graph, Node, as_text, variable
 from .passes import module_of
 from .patterns import Pattern, use_pattern
 from .plan import Result
+from .recipe import allocate
 from .schedule import Arena, build
 
 _NUMBERED = re.compile("\0([0-9]+)\0")
@@ -38,12 +40,15 @@ class Ready:
         Of the arrays for head gradients; None where no gradient depends on them.
     named : NamedNodes
         Maps nodes of the pattern to nodes with the symbol's names.
+    numbers : sequence of (float, type code)
+        Values of the last inputs of the pattern, which follow from sizes.
     """
 
     pattern: Pattern
     known: Known
     head_specs: Sequence[tuple | None]
     named: NamedNodes
+    numbers: Sequence[tuple[float, int]]
 
     @property
     def outputs(self) -> Sequence[Entry]:
@@ -56,10 +61,13 @@ class Ready:
 
     def build(self, arrays: Sequence[Any], heads: Sequence[Any], results: Sequence[Result], arena: Arena) -> tuple:
         """Return the schedules and the plan for arrays of arguments and states, of head gradients, and of results."""
-        pattern = self.pattern
+        pattern, device = self.pattern, core.device_of(self.pattern.place)
+        numbers = [allocate((), code, device) for _, code in self.numbers]
+        for a, (number, _) in zip(numbers, self.numbers, strict=True):
+            device.fill(a, number)
         bound = {
             node: a
-            for node, a in zip((*pattern.variables, *pattern.lowered.heads), (*arrays, *heads), strict=True)
+            for node, a in zip((*pattern.variables, *pattern.lowered.heads), (*arrays, *numbers, *heads), strict=True)
             if node is not None
         }
         return build(pattern.phases(results), self.known, bound, arena, pattern.shares, self.named)
@@ -137,8 +145,10 @@ class Structure:
         """Return the pattern completed for the sizes of the variables, with the names of this symbol."""
         lowered, known = pattern.lowered, pattern.completed(values)
         heads = [None if h is None else concrete(lowered.given[h], values) for h in lowered.heads]
-        mine = dict(zip(pattern.variables, self.variables, strict=True))
-        return Ready(pattern, known, heads, NamedNodes(pattern.graph, known, mine, self.named))
+        numbers = () if pattern.trace is None else pattern.trace.computed(values)
+        told = [variable(f"{number:.9g}") for number, _ in numbers]
+        mine = dict(zip(pattern.variables, (*self.variables, *told), strict=True))
+        return Ready(pattern, known, heads, NamedNodes(pattern.graph, known, mine, self.named), numbers)
 
     def text(self, pattern: Pattern) -> str:
         """Return a pattern's graph before the passes as text; sizes may be symbols.  Nothing is lowered again for it."""

@@ -253,7 +253,7 @@ def _recorded_key(x: NDArray, items: tuple) -> tuple[str, list[NDArray]]:
             arrays.append(_wrapped(item.astype(np.int64), x))
             place.append(ops.ARRAY)
             axis += 1
-    return ops.written(ops.exact(place, x.shape)), arrays
+    return ops.written(ops.exact(place, x.shape)[0]), arrays
 
 
 def _recorded(x: NDArray, items: tuple) -> NDArray:

@@ -32,7 +32,9 @@ _WRITTEN: dict[Callable, str] = {
     operator.abs: "abs({})", operator.lt: "{} < {}", operator.le: "{} <= {}", operator.gt: "{} > {}", operator.ge: "{} >= {}",
     operator.eq: "{} == {}", operator.ne: "{} != {}", operator.truth: "bool({})", repr: "repr({})",
 }  # fmt: skip
-_INTEGRAL = (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.neg, operator.abs)
+_BITS = (operator.and_, operator.or_, operator.xor, operator.lshift, operator.rshift)
+_INTEGRAL = (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.neg, operator.abs, *_BITS)
+_ROUNDED = (math.trunc, math.floor, math.ceil, round)
 
 
 class Guards:
@@ -41,12 +43,19 @@ class Guards:
     def __init__(self, trace: Trace):
         self.trace = trace
         self.answers: dict[str, tuple[Any, tuple[SymbolicNumber, ...]]] = {}  # results, operands
+        self.asked: dict[tuple, Any] = {}  # results again, by function and operands
         self._check: Callable | None = None
 
     def note(self, text: str, operands: tuple, answer: Any) -> None:
         """Record the result of an expression."""
         self.answers[text] = answer, tuple([a for a in operands if type(a) is SymbolicNumber])
         self._check = None
+
+    def beyond(self, others: Guards) -> Guards:
+        """Return the conditions that are not among others."""
+        found = Guards(self.trace)
+        found.answers = {text: answer for text, answer in self.answers.items() if text not in others.answers}
+        return found
 
     def hold(self, values: Values) -> bool:
         """Return whether all expressions have the same results for other values; False if one cannot be evaluated."""
@@ -107,6 +116,7 @@ class Trace:
         self._scope: dict[str, Any] = {}  # objects that expressions name
         self._names: dict[int, str] = {}  # of these, by their identity
         self._made: dict[str, SymbolicNumber] = {}  # by expression
+        self.results: dict[tuple, Any] = {}  # by function and operands: most are asked for again and again
         self._extension: tuple[tuple, Callable] | None = None
         self._lock = RLock()
         self.numbers = {name: SymbolicNumber(self, name, v) for name, v in values.items()}
@@ -116,6 +126,7 @@ class Trace:
     def made(self, function: Callable, operands: tuple, value: Any) -> Any:
         """Return the number that a function makes of numbers; the same expression gives the same object."""
         integral = function in _INTEGRAL and all(a.integral if type(a) is SymbolicNumber else type(a) is int for a in operands)
+        integral = integral or (function in _ROUNDED and len(operands) == 1)
         if integral and (simpler := _simpler(function, operands)) is not None:
             return simpler
         base, offset = _sum(function, operands) if integral else (None, 0)
@@ -330,19 +341,31 @@ class SymbolicNumber:
         return self.value
 
     def _make(self, function: Callable, *operands: Any) -> Any:
+        key = function, *[a.text if type(a) is SymbolicNumber else a for a in operands if type(a) in _SIZES]
+        if len(key) > len(operands) and (found := self.trace.results.get(key)) is not None:
+            return found
         values = [a.value if type(a) is SymbolicNumber else a for a in operands]
         if not all(isinstance(v, (int, float)) for v in values):
             return NotImplemented
-        return self.trace.made(function, operands, function(*values))
+        found = self.trace.made(function, operands, function(*values))
+        if len(key) > len(operands):
+            self.trace.results[key] = found
+        return found
 
     def _query(self, function: Callable, *operands: Any) -> Any:
+        key = function, *[a.text if type(a) is SymbolicNumber else a for a in operands if type(a) in _SIZES]
+        asked = None if self.trace.closed or len(key) <= len(operands) else self.trace.guards.asked
+        if asked is not None and key in asked:
+            return asked[key]
         values = [a.value if type(a) is SymbolicNumber else a for a in operands]
         if not all(isinstance(v, (int, float)) for v in values):
             return NotImplemented
         answer = function(*values)
-        if (len(operands) == 2 and operands[0] is operands[1]) or _always(function, operands):
-            return answer
-        return self.trace.guarded(function, operands, answer)
+        if not ((len(operands) == 2 and operands[0] is operands[1]) or _always(function, operands)):
+            self.trace.guarded(function, operands, answer)
+        if asked is not None:
+            asked[key] = answer
+        return answer
 
     # fmt: off
     def __add__(self, other: Any) -> Any: return self._make(operator.add, self, other)
@@ -370,11 +393,23 @@ class SymbolicNumber:
     def __ge__(self, other: Any) -> Any: return self._query(operator.ge, self, other)
     def __ne__(self, other: Any) -> Any: return False if self is other else self._query(operator.ne, self, other)
     def __bool__(self) -> bool: return self._query(operator.truth, self)
+    def __trunc__(self) -> Any: return self if self.integral else self._make(math.trunc, self)
+    def __floor__(self) -> Any: return self if self.integral else self._make(math.floor, self)
+    def __ceil__(self) -> Any: return self if self.integral else self._make(math.ceil, self)
     def __float__(self) -> float: return float(self.read())
     def __int__(self) -> int: return int(self.read())
     def __format__(self, how: str) -> str: return format(self.read(), how)
     def __str__(self) -> str: return str(self.read())
     # fmt: on
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return self if self.integral and digits is None else self._make(round, self, *([] if digits is None else [digits]))
+
+    def __getattr__(self, name: str) -> Any:
+        """Let functions use what numbers have, such as ``bit_length()``."""
+        if name[:1] == "_" or not hasattr(self.value, name):
+            raise AttributeError(f"{type(self.value).__name__!r} object has no attribute {name!r}")
+        return getattr(self.read(), name)
 
     def __index__(self) -> int:
         if not isinstance(self.value, int):
@@ -393,6 +428,14 @@ class SymbolicNumber:
         if self.trace.closed or _is_own(sys._getframe(1)):
             return f"<{self.value!r}: {self.text} of call {self.trace.serial}>"
         return repr(self.read())
+
+
+#: Types of operands whose results are remembered.
+_SIZES = frozenset({int, SymbolicNumber})
+for _function in _BITS:
+    _name = _function.__name__.strip("_")
+    setattr(SymbolicNumber, f"__{_name}__", lambda self, other, f=_function: self._make(f, self, other))
+    setattr(SymbolicNumber, f"__r{_name}__", lambda self, other, f=_function: self._make(f, other, self))
 
 
 def _is_own(frame: FrameType) -> bool:

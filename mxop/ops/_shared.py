@@ -222,6 +222,25 @@ def two_sizes(op, name, sizes):
     return sizes
 
 
+def taken(begin, end, step, size):
+    """Return where the slice of so many elements begins and ends, by Python's rules, and how many it takes.
+
+    By comparisons alone, as a symbolic size is one of many.
+
+    >>> taken(None, -1, 2, 6), taken(None, None, -2, 6)
+    ((0, 5, 3), (5, -1, 3))
+    """
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+
+    def place(at, default):
+        if at is None:
+            return default
+        return max(at + size, low) if at < 0 else min(at, high)
+
+    start, stop = (place(begin, low), place(end, high)) if step > 0 else (place(begin, high), place(end, low))
+    return start, stop, max(stop - start if step == 1 else -((start - stop) // step), 0)
+
+
 def times(a, b):
     """Return the product of two sizes, None when it is not known."""
     return 0 if 0 in (a, b) else None if None in (a, b) else a * b

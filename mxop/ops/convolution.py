@@ -172,7 +172,7 @@ def Deconvolution(
 
 
 def _filters_of_channels(name, num_filter, num_group):
-    return Of("channels", lambda n: _shares(name, num_group, n) * num_group, int), num_filter // num_group
+    return Of("channels", lambda n: _shares(name, num_group, n) * num_group, lambda n: n), num_filter // num_group
 
 
 def _deconvolved(name, at, axis, *, adj, target_shape, **params):

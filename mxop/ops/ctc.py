@@ -161,7 +161,7 @@ def _(xp, inputs, outputs):
 @CTCLoss.dims
 def _(**params):
     vectors = dict.fromkeys(["data_lengths", "label_lengths", *CTCLoss.output_names(None)], ("batch",))
-    return {"data": ("steps", "batch", "classes"), "label": ("batch", Of("labels", int, _room)), **vectors}
+    return {"data": ("steps", "batch", "classes"), "label": ("batch", Of("labels", _room, _room)), **vectors}
 
 
 def _room(n):

@@ -12,10 +12,11 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 from ..opdef import kernel
+from ..opdef.symbolic import SymbolicNumber, is_symbolic
 from ..support import dtypes
 from ..support.errors import OpIndexError, OpTypeError, OpValueError, shown
 from ..support.shape_mode import numpy_shape
-from ._shared import on_both, typed_by_first
+from ._shared import on_both, taken, typed_by_first
 from .gather import sums_at
 
 ARRAY, NEW = "@", "new"
@@ -94,9 +95,25 @@ def slice_of(item, size):
     return (start, stop, step) if count > 1 else (start, start + count, 1)
 
 
+def range_of(item, size):
+    """Return start, stop and step of a slice as :func:`slice_of`, and the count; sizes and numbers may be symbolic."""
+    if SymbolicNumber not in map(type, (item.start, item.stop, item.step, size)):
+        start, stop, step = slice_of(item, size)
+        return start, stop, step, len(range(start, stop, step))
+    step = 1 if item.step is None else operator.index(item.step)
+    if step == 0:
+        raise OpValueError(f"slice {item}: slice step cannot be zero")
+    start, stop, count = taken(*(None if at is None else _whole(at) for at in (item.start, item.stop)), step, size)
+    return (start, stop, step, count) if count > 1 else (start, start + count, 1, count)
+
+
+def _whole(item):
+    return item if is_symbolic(item) and item.integral else operator.index(item)
+
+
 def integer(item, axis, size):
     """Return an index, counted from the start."""
-    at = operator.index(item)
+    at = _whole(item)
     if not -size <= at < size:
         raise OpIndexError(f"index {at} is out of bounds for axis {axis} with size {size}")
     return at + size if at < 0 else at
@@ -114,22 +131,23 @@ def expanded(items, rank, used):
 
 
 def exact(items, shape):
-    """Return a key, every dimension named, whose numbers count from the start."""
-    result, axis = [], 0
+    """Return a key, every dimension named, whose numbers count from the start, and the sizes that a basic key leaves."""
+    result, sizes, axis = [], [], 0
     for item in items:
         if item is None:
             result.append(None)
+            sizes.append(1)
             continue
         if isinstance(item, slice):
-            start, stop, step = slice_of(item, shape[axis])
-            count = len(range(start, stop, step))
+            start, stop, step, count = range_of(item, shape[axis])
             result.append(slice(start, None if stop < 0 else stop, step) if count else slice(0, 0, 1))
+            sizes.append(count)
         elif isinstance(item, Integral):
             result.append(integer(item, axis, shape[axis]))
         else:
             result.append(item)
         axis += 1
-    return result
+    return result, tuple(sizes)
 
 
 def as_slice(items):
@@ -162,8 +180,7 @@ def basic_key(key, shape):
     for item in items:
         if not (item is None or item is Ellipsis or isinstance(item, (slice, Integral))) or isinstance(item, bool):
             raise OpTypeError(f"index {shown(item)} is not an integer, slice, None or ...")
-    found = exact(expanded(items, len(shape), sum(i is not None and i is not Ellipsis for i in items)), shape)
-    return found, indexed_shape("_getitem", shape, found, ())
+    return exact(expanded(items, len(shape), sum(i is not None and i is not Ellipsis for i in items)), shape)
 
 
 def part_of(F, x, key):
@@ -234,7 +251,7 @@ def indexed_shape(op, data, items, arrays):
             result.append(1)
             continue
         if isinstance(item, slice):
-            result.append(len(range(*item.indices(data[axis]))))
+            result.append(range_of(item, data[axis])[3])
         elif adjacent and advanced and i == advanced[0]:
             result += together
         if isinstance(item, int) and not -data[axis] <= item < data[axis]:

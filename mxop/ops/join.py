@@ -5,7 +5,7 @@ from numbers import Number
 from ..opdef import F, Scalar, Shape, composite, elementwise, infer, kernel
 from ..support.errors import OpValueError
 from ..support.shape_mode import numpy_shape
-from ._shared import Count, both_ways, divided, in_steps, product_of, reviewed, size_of, times
+from ._shared import Count, both_ways, divided, in_steps, product_of, reviewed, size_of, taken, times
 
 
 def _listed(result):
@@ -247,7 +247,7 @@ def _parts(size, indices, sections):
             raise OpValueError(f"operator _split_v2: an axis of size {size} cannot be split into {sections} equal parts")
         step = size // sections
         return [(i * step, i * step + step) for i in range(sections)]
-    starts = [slice(i, None).indices(size)[0] for i in indices]
+    starts = [taken(i, None, 1, size)[0] for i in indices]
     return [(b, max(b, e)) for b, e in zip(starts, [*starts[1:], size], strict=True)]
 
 

@@ -37,7 +37,7 @@ def _numbers(F, label, shape, dtype):
 
 def _weights(F, label, scale, ignore_label, use_ignore, normalization):
     """Return what the gradients of labels are multiplied by: one number, or one for each."""
-    counts = F._not_equal_scalar(label, scalar=float(math.trunc(ignore_label)))
+    counts = F._not_equal_scalar(label, scalar=math.trunc(ignore_label))
     one = (1,) * len(label.shape)
     weight = counts if use_ignore else F.ones(shape=one, dtype=label.dtype, ctx=device_of(label))
     weight = F._mul_scalar(weight, scalar=scale)

@@ -420,11 +420,10 @@ def _(np, inputs, outputs, **params):
     data, rois = inputs
     outputs[0][...] = 0
     if data.size:
-        careful = not np.isfinite([data.max(), data.min()]).all()
         images = image_of(np, RROIAlign.name, rois, len(data))
         for some, image, n, grid in _together(np, rois, images, data.shape[2:], **params):
             found = np.zeros((1, data.shape[1], grid.shape[2]), data.dtype)
-            compiled("sampling").sample(data[image : image + 1], grid, False, False, False, True, careful, found)
+            compiled("sampling").sample(data[image : image + 1], grid, False, False, False, True, found)
             outputs[0][some] = found.reshape(-1, len(some), n, *outputs[0].shape[2:]).mean(axis=2).swapaxes(0, 1)
 
 
@@ -433,11 +432,10 @@ def _(np, inputs, outputs, **params):
     head, rois, like = inputs
     total = np.zeros(like.shape, head.dtype)
     if head.size and like.size:
-        careful = not np.isfinite([head.max(), head.min()]).all()
         for some, image, n, grid in _together(np, rois, image_of(np, None, rois, len(like)), like.shape[2:], **params):
             each = (head[some] / head.dtype.type(n)).swapaxes(0, 1).reshape(1, like.shape[1], len(some), 1, -1)
             each = np.repeat(each, n, axis=3).reshape(1, like.shape[1], -1)
-            compiled("sampling").scatter(each, grid, False, False, False, True, careful, total[image : image + 1])
+            compiled("sampling").scatter(each, grid, False, False, False, True, total[image : image + 1])
     outputs[0][...] = total
 
 

@@ -1,10 +1,12 @@
 """Resizing of images."""
 
+import math
 from typing import Annotated, Literal
 
 import numpy as np
 
 from ..opdef import Range, composite, infer, kernel
+from ..opdef.symbolic import computed
 from ..support import dtypes
 from ..support.errors import OpTypeError, OpValueError
 from ._shared import along, both_ways, compiled, divided, float_types, times, typed_by_first
@@ -167,7 +169,11 @@ def _size(n, mode, scale):
 
 def _times(n, scale):
     """Return ``n * scale``, rounded as MXNet does, which has numbers of 32 bits."""
-    return int(np.float32(n) * np.float32(scale))
+    return math.trunc(computed(_product, n, scale))
+
+
+def _product(n, scale):
+    return float(np.float32(n) * np.float32(scale))
 
 
 def _means(n, size, how):

@@ -58,9 +58,9 @@ def _runs(op, name):
         # the result is the loop's own array only where that has another type
         own = outputs[0].dtype == given[0].dtype and outputs[0].flags.c_contiguous
         found = outputs[0] if own else xp.empty(outputs[0].shape, given[0].dtype)
-        found[...] = 0
-        careful = xp.__name__ != "numpy" or not all(xp.isfinite([a.max(initial=0), a.min(initial=0)]).all() for a in given[:-1])
-        how = (*params.values(), careful, found if name == "scatter" else flat(found))
+        if name == "scatter" or not all(a.size for a in given):
+            found[...] = 0
+        how = (*params.values(), found if name == "scatter" else flat(found))
         getattr(loops(xp, "sampling"), name)(*given, *how)
         if not own:
             outputs[0][...] = found

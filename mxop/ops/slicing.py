@@ -2,7 +2,7 @@
 
 from ..opdef import Scalar, Shape, infer, kernel
 from ..support.errors import OpIndexError, OpValueError
-from ._shared import both_ways, element, equal_shapes, typed_by_first
+from ._shared import both_ways, element, equal_shapes, taken, typed_by_first
 
 
 # ---- ranges: one ``(start, step, count)`` for each axis -------------------------------------------------------------
@@ -21,21 +21,9 @@ def _ranges(op, shape, begin, end, step):
         if size is None:  # only a slice that takes everything keeps what is unknown
             result.append((0, 1, None))
             continue
-        if s == 1:  # by comparisons alone, as a symbolic size may be one of many
-            start, stop = _place(b, size, 0), _place(e, size, size)
-            count = max(stop - start, 0)
-        else:
-            start, stop, s = slice(b, e, s).indices(size)
-            count = len(range(start, stop, s))
+        start, _, count = taken(b, e, s, size)
         result.append((start, s if count > 1 else 1, count))
     return result
-
-
-def _place(at, size, default):
-    """Return where a slice begins or ends, by Python's rules."""
-    if at is None:
-        return default
-    return max(at + size, 0) if at < 0 else min(at, size)
 
 
 def _axis_range(op, shape, axis, begin, end):

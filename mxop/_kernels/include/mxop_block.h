@@ -45,6 +45,12 @@
 #define MX_UNROLLED_BY_FOUR
 #endif
 
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define MX_SHUFFLES
+#endif
+#endif
+
 /* The CUDA text has the same function (mxop/_gpu/headers.py). */
 #define MX_EACH MX_INLINE
 

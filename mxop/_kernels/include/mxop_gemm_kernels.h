@@ -58,11 +58,6 @@ enum {MX_PACKS_NOTHING, MX_PACKS_A, MX_PACKS_B};
 #else
 #define MX_GEMM_WIDE
 #endif
-#if defined(__has_builtin)
-#if __has_builtin(__builtin_shufflevector)
-#define MX_GEMM_SHUFFLES 1
-#endif
-#endif
 
 /* A product and the addition that follows become one instruction here, and nowhere else in the package. */
 #if defined(__clang__)

@@ -122,7 +122,7 @@ MX_GEMM_WIDE static void G(multiply)(int rows, int wide, int beside, ptrdiff_t d
 
 /* ---- packing -------------------------------------------------------------------------------------------------------- */
 
-#if defined(MX_GEMM_SHUFFLES) && defined(MX_GEMM_BYTES)
+#if defined(MX_SHUFFLES) && defined(MX_GEMM_BYTES)
 #define MX_GEMM_SQUARE (LANES >= 8 ? 8 : 4)     /* rows and columns that are transposed in registers */
 
 MX_INLINE void G(turn_four)(const T *x, ptrdiff_t across, T *to, ptrdiff_t width)

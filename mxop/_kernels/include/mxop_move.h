@@ -17,11 +17,6 @@
 #define MX_ANYWHERE
 #define MX_UNROLL(n)
 #endif
-#if defined(__has_builtin)
-#if __has_builtin(__builtin_shufflevector)
-#define MX_SHUFFLES
-#endif
-#endif
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(MX_SHUFFLES)
 #include <immintrin.h>
 #define MX_WHOLE_LINES   /* registers are as wide as cache lines */
