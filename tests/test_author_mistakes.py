@@ -253,6 +253,45 @@ def test_a_rule_with_a_wrong_signature(own, what):
     assert callable(rule) is False or __file__ in str(told.value)
 
 
+@pytest.mark.parametrize("table", [
+    None, [("n", "m"), ("m",)], {"data": ("n", "m"), "w": ("m",)}, {"data": ("n", "m"), "w": None, "output": ("n", "m")},
+])  # fmt: skip
+def test_a_table_of_dimensions_that_is_none(own, table):
+    @composite
+    def test_mistake(F, data, w):
+        """A weighted table."""
+        return F.broadcast_mul(data, F.expand_dims(w, axis=0))
+
+    own(test_mistake).dims(lambda: table)
+    told = f"test_mistake, {re.escape(__file__)}:.*its table of dimensions is .*for each of data, w, output"
+    with pytest.raises(mx.MXNetError, match=told):
+        nd.test_mistake(nd.ones((2, 3)), nd.ones(3))
+    with pytest.raises(mx.MXNetError, match=told):
+        sym.test_mistake(sym.var("data"), sym.var("w")).infer_shape(data=(2, 3))
+
+
+@pytest.mark.parametrize("kind", [kernel, composite])
+def test_types_that_a_rule_demands_are_demanded_of_a_call(own, kind):
+    """A symbol refused what the call took."""
+
+    def of_kernel(data, index):
+        """Rows."""
+
+    def of_composite(F, data, index):
+        """Rows."""
+        return F.take(data, index)
+
+    op = own(kind(name="test_mistake")(of_kernel if kind is kernel else of_composite))
+    if kind is kernel:
+        op.shape(lambda data, index: (*index, *data[1:]))
+        op.both(lambda xp, inputs, outputs: outputs[0].__setitem__(..., inputs[0][inputs[1].astype("int64")]))
+    op.infer_types(lambda ins, outs: ([ins[0], "int32"], [ins[0]]))
+    data, index = nd.array([[1, 2], [3, 4]]), nd.array([1, 0], dtype="int32")
+    assert op(data, index).asnumpy().tolist() == [[3, 4], [1, 2]]
+    with pytest.raises(mx.MXNetError, match="test_mistake: its rule of types has dtype int32 but index has dtype float32"):
+        op(data, index.astype("float32"))
+
+
 def test_the_rules_of_the_package_fit():
     """What users are told is what holds."""
     rules = {"_shape": ("*shape",), "_dtype": ("*type",), "_infer": ("ins", "outs"), "sized_by": ("*array",),

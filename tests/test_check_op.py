@@ -322,6 +322,18 @@ def test_gradient_for_head_gradients_of_one(own, order, says):
     refused("test_check_square", says)
 
 
+def test_results_of_one_type_for_data_of_any(own):
+    """Head gradients were of the data's type."""
+
+    @composite
+    def test_check_float32(F, data):
+        return F.cast(F.square(data), dtype="float32")
+
+    own(test_check_float32, np.square, dtypes="f", returns="float32", unchecked={"types back": "any type gives float32"})
+    report = check_op("test_check_float32")
+    assert "too coarse" in report["unchecked"]["gradient"] and report["checks"]["gradient dtypes"]
+
+
 def without_rule():
     @kernel(name="test_check_ruleless")
     def ruleless(data):

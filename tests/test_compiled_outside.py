@@ -10,6 +10,7 @@ import threading
 import types
 import warnings
 import weakref
+from array import array
 from dataclasses import dataclass
 
 import numpy as np
@@ -323,6 +324,95 @@ def test_the_text_says_what_is_wrong():
         mx.graph.compiled(scaled)(ONE)
     with pytest.raises(mx.MXNetError, match="argument 0 must be an NDArray"):
         mx.graph.compiled(scaled)(3)
+
+
+class Counted:
+    """What code calls without a name for it."""
+
+    def __init__(self):
+        self.kept = RATE
+
+    def __enter__(self):
+        return self.kept
+
+    def __exit__(self, *_):
+        pass
+
+    def __iter__(self):
+        return iter([self.kept])
+
+    def __len__(self):
+        return self.kept
+
+    __int__ = __index__ = __neg__ = __len__
+
+    def __rmul__(self, other):
+        return other * self.kept
+
+
+class Computed:
+    def __get__(self, instance, owner):
+        return instance.hidden
+
+
+class Read:
+    computed = Computed()
+
+    def __init__(self):
+        self.hidden = 2
+
+
+def entered(counted):
+    with counted as number:
+        return number
+
+
+@pytest.mark.parametrize("read", [
+    entered, len, int, sum, lambda counted: -counted, lambda counted: list(range(9))[counted], lambda counted: 3 * counted,
+])  # fmt: skip
+def test_methods_that_code_calls_without_a_name(read):
+    counted = Counted()
+    compiled = mx.graph.compiled(lambda x: x * read(counted))
+    for counted.kept in (2, 5, 3):
+        assert value(compiled(ONE)) == read(counted)
+
+
+def test_what_making_an_object_reads(monkeypatch):
+    compiled = mx.graph.compiled(lambda x: x * Counted().kept)
+    for rate in (2, 5, 3):
+        monkeypatch.setitem(globals(), "RATE", rate)
+        assert value(compiled(ONE)) == rate
+
+
+def test_a_descriptor_reads_attributes():
+    read = Read()
+    compiled = mx.graph.compiled(lambda x: x * read.computed)
+    for read.hidden in (2, 5, 3):
+        assert value(compiled(ONE)) == read.hidden
+
+
+def test_what_a_weak_reference_refers_to():
+    kept = [Read()]
+    reference = weakref.ref(kept[0])
+    compiled = mx.graph.compiled(lambda x: x * reference().hidden)
+    for kept[0].hidden in (2, 5, 3):
+        assert value(compiled(ONE)) == kept[0].hidden
+
+
+@pytest.mark.parametrize("make", [collections.deque, bytearray, collections.UserList, lambda numbers: array("i", numbers)])
+def test_items_of_every_container(make):
+    kept = make([2, 7])
+    compiled = mx.graph.compiled(lambda x: x * sum(kept))
+    for kept[0] in (2, 5, 3):
+        assert value(compiled(ONE)) == kept[0] + 7
+
+
+def test_items_of_a_view_of_a_dictionary():
+    numbers = {"a": 2, "b": 7}
+    kept = numbers.values()
+    compiled = mx.graph.compiled(lambda x: x * sum(kept))
+    for numbers["a"] in (2, 5, 3):
+        assert value(compiled(ONE)) == numbers["a"] + 7
 
 
 @pytest.mark.parametrize("function", [lambda x: x + nd.ones(3), lambda x: nd.concat(x, nd.ones(3), dim=0)])

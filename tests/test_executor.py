@@ -363,6 +363,7 @@ ONE, TWO, THREE = nd.ones((1,)), nd.ones((2,)), nd.ones((3,))
         (lambda: (a + b).bind(mx.cpu(), {"a": 1, "b": TWO}), TypeError, "'a' is 1; only NDArrays"),
         (lambda: (a + b).bind(mx.cpu(), 3), TypeError, "args is 3"),
         (lambda: (a + b).bind("cpu", [TWO, TWO]), TypeError, "Context type error: 'cpu'"),
+        (lambda: (a + b).simple_bind(mx.cpu(), group2ctx=[mx.cpu()], a=2, b=2), TypeError, "group2ctx=.*expected a dictionary"),
         (lambda: (a + b).bind(mx.cpu(), [TWO, TWO], [TWO]), ValueError, "Length of args_grad"),
         (lambda: (a + b).bind(mx.cpu(), [TWO, TWO], [TWO, THREE]), ValueError, "gradient array of 'b' has shape"),
         (lambda: (a + b).bind(mx.cpu(), [TWO, TWO], {"a": nd.ones((2,), dtype="float64")}), ValueError, "float64.*float32"),

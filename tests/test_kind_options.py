@@ -1,14 +1,14 @@
 """Each option with each kind: it does what the page of the kinds says, or is refused where it is given."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 import pytest
 
 import mxop as mx
 from mxop import autograd, nd, sym
-from mxop.op import AnyValue, F, Range, composite, elementwise, kernel, reduction
+from mxop.op import AnyValue, DType, F, Range, composite, elementwise, kernel, reduction
 
 HERE = re.escape(__file__)
 X = nd.array([1.0, 2, 3])
@@ -225,18 +225,34 @@ def test_numbers_of_outputs_that_are_none(own, count):
         op(X)
 
 
-@pytest.mark.parametrize("option", [{"active_inputs": lambda: ("z",)}, {"active_inputs": lambda: "x"}, {"visible_outputs": 3}])
+@pytest.mark.parametrize("option", [
+    {"active_inputs": lambda: ("z",)}, {"active_inputs": lambda: "x"}, {"active_inputs": lambda: None},
+    {"active_inputs": lambda: ("x", "x")}, {"visible_outputs": 3}, {"aux": ("z",)},
+])  # fmt: skip
 def test_inputs_and_outputs_that_are_not_there(option):
     with pytest.raises(mx.MXNetError, match=rf"test_option, {HERE}:\d+: {next(iter(option))}"):
         kernel(name="test_option", **option)(f)
 
 
 def test_bounds_of_what_is_no_number():
-    def test_option(x, *, how: Annotated[str, Range(0, 1)] = "a"):
-        return x
+    for kind, default in ((str, "a"), (tuple[int, ...], (1,)), (DType, "float32"), (Literal["a", "b"], "a")):
 
-    with pytest.raises(mx.MXNetError, match=r"test_option.*'how' has bounds.*not a number"):
-        elementwise(test_option)
+        def test_option(x, *, how: Annotated[kind, Range(0, 1)] = default):
+            return x
+
+        with pytest.raises(mx.MXNetError, match=r"test_option.*'how' has bounds.*not a number"):
+            elementwise(test_option)
+
+
+@pytest.mark.parametrize("kind", [Annotated[int, Range(1, 3)] | None, Annotated[int | None, Range(1, 3)]])
+def test_bounds_of_a_number_or_none(own, kind):
+    def test_option(F, x, *, n: kind = None):
+        return x if n is None else x * n
+
+    op = own(composite(test_option))
+    assert [op(X, n=n).asnumpy()[0] for n in (None, 3)] == [1, 3]
+    with pytest.raises(mx.MXNetError, match="n=4 is not allowed; expected a value from 1 to 3 or None"):
+        op(X, n=4)
 
 
 def test_formulas_that_are_too_large(own):

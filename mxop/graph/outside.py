@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from array import array
+from collections import UserList, deque
+from collections.abc import Callable, Iterable, Mapping, MappingView
 from functools import lru_cache, partial
 from itertools import count
 from random import Random
@@ -28,6 +29,8 @@ _IMPLIED = frozenset({  # methods that are called without their names, except th
         "eq", "ne", "lt", "le", "gt", "ge", "hash", "str", "format", "bytes", "array", "array_ufunc", "array_function",
     )),
 })  # fmt: skip
+_MAKING = {"__init__", "__new__"}  # and of classes, these
+_CONTAINERS = (tuple, list, set, frozenset, deque, bytearray, array, UserList, MappingView)
 _LIBRARIES = {"mxop", "numpy", "scipy", *sys.stdlib_module_names} - {"__main__"}
 _ABSENT = object()
 _numbers = count()
@@ -170,7 +173,7 @@ class _Walk:
             if value.nbytes > _MOST or value.dtype.hasobject:
                 raise OpTypeError(f"the function reads a NumPy array of shape {value.shape} from outside; make it an argument")
             self.found += value.shape, value.dtype.str, value.tobytes()
-        elif isinstance(value, (tuple, list, set, frozenset, deque)):
+        elif isinstance(value, _CONTAINERS):
             self.found += kind, len(value)
             for item in value:
                 self.value(item)
@@ -184,6 +187,8 @@ class _Walk:
         elif isinstance(value, partial):
             for item in (value.func, value.args, value.keywords):
                 self.value(item)
+        elif isinstance(value, weakref.ref):
+            self.value(value())
         else:
             self.watched = known
             self._object(value)
@@ -230,7 +235,8 @@ class _Walk:
             if _is_library(c.__module__):
                 continue
             there = vars(c)
-            for name in (*self.names, *_IMPLIED.intersection(there)):
+            implied = _IMPLIED | _MAKING if isinstance(value, type) else _IMPLIED
+            for name in (*self.names, *implied.intersection(there)):
                 found = there.get(name, _ABSENT)
                 self._watch(there, name, found)
                 if found is not _ABSENT and name not in own:

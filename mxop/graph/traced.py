@@ -255,7 +255,6 @@ def compiled(function: Callable) -> CompiledFunction:
     argument, runs uncompiled and warns once.  It may be a method.  Gradients of every order are those of the function; it may
     call ``mx.autograd.grad``.  Results are new arrays, even if the function returns an argument or a part of one.
 
-
     Parameters
     ----------
     function : callable

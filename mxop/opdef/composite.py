@@ -106,7 +106,7 @@ class Composite(Operator[P]):
         if self._infer is not None:
             ins, outs = two_way.by_rule(self, self._infer, shapes, outs, attrs)
         if self._types is not None:
-            self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)
+            self._output_types(attrs, types, n)
         return ins, outs
 
     def _inside(self, attrs: Attrs, ins: list, outs: list, what: str) -> tuple[list, list]:

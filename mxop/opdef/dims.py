@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..support.errors import OpValueError
+from ..support.errors import OpTypeError, OpValueError, shown
 from . import infer
+from .places import place
 
 
 class Of(NamedTuple):
@@ -93,7 +94,11 @@ def rule_of(op: Any, table: Callable) -> Callable:
 
     def rule(ins: list, outs: list, **params: Any) -> tuple[list, list]:
         names = [*op.input_names(params, len(ins)), *op.output_names(params, len(ins))]
-        found = list(completed(op.name, table(**params), dict(zip(names, [*ins, *outs], strict=True)), params).values())
+        rows = table(**params)
+        if not isinstance(rows, Mapping) or not all(isinstance(rows.get(name), (tuple, list)) for name in names):
+            raise OpTypeError(f"operator {op.name}{place(table)}: its table of dimensions is {shown(rows)}; expected a tuple "
+                              f"for each of {', '.join(names)}")  # fmt: skip
+        found = list(completed(op.name, rows, dict(zip(names, [*ins, *outs], strict=True)), params).values())
         return found[: len(ins)], found[len(ins) :]
 
     return rule

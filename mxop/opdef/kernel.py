@@ -186,7 +186,6 @@ class Kernel(Operator[P]):
 
         It may also be a C function: its address, a ctypes function, or a capsule; ``mxop/kernel.h`` declares its signature.
 
-
         Parameters
         ----------
         prepared : bool
@@ -251,10 +250,8 @@ class Kernel(Operator[P]):
 
     def way(self, inputs: list, outputs: list, attrs: Attrs) -> Way | None:
         """Return the CPU implementation for a call; None if none fits."""
-        try:
+        with translated(f"operator {self.name}: the condition of a CPU function"):
             return next((w for w in self.ways if w.when is None or w.when(inputs, outputs, **attrs)), None)
-        except translated.KINDS as problem:
-            raise translated.error(problem, f"operator {self.name}: the condition of a CPU function")  # noqa: B904
 
     def gpu(self, run: Callable | None = None, *, waits: str | Callable[..., str] = "") -> Callable:
         """Decorate the GPU function ``run(xp, inputs, outputs, **params)`` on CuPy arrays.
@@ -287,30 +284,22 @@ class Kernel(Operator[P]):
 
     # ---- inference --------------------------------------------------------------------------------------------------------
     def infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
-        try:
-            return self._infer_shape(attrs, ins, outs)
-        except translated.KINDS as problem:
-            raise translated.error(problem, f"operator {self.name}")  # noqa: B904
-
-    def _infer_shape(self, attrs: Attrs, ins: list, outs: list) -> tuple[list, list]:
-        if self._infer is not None:
-            ins, outs = two_way.by_rule(self, self._infer, ins, outs, attrs)
-        if self._shape is not None and not all(infer.known(s) for s in ins):
-            names = (self.name, *self.input_names(attrs, len(ins)), *self.output_names(attrs, len(ins)))
-            ins, outs = two_way.shapes(self._shape, names, ins, outs, attrs)
-        if all(infer.known(s) for s in ins):
-            if self.make_view is not None and self._shape is None:
-                first = ins[0]
-                found = self.make_view(first, contiguous_strides(first), *ins[1:], **attrs)[0]
-            elif self._shape is not None:
+        with translated(f"operator {self.name}"):
+            if self._infer is not None:
+                ins, outs = two_way.by_rule(self, self._infer, ins, outs, attrs)
+            if self._shape is not None and not all(infer.known(s) for s in ins):
+                names = (self.name, *self.input_names(attrs, len(ins)), *self.output_names(attrs, len(ins)))
+                ins, outs = two_way.shapes(self._shape, names, ins, outs, attrs)
+            if not all(infer.known(s) for s in ins) or (self._shape is None and self.make_view is None):
+                return ins, outs
+            if self._shape is not None:
                 found = self._shape(*ins, **attrs)
             else:
-                return ins, outs
+                found = self.make_view(ins[0], contiguous_strides(ins[0]), *ins[1:], **attrs)[0]  # type: ignore[misc]
             found = self._shapes("shape rule", self._shape or self.make_view, found, len(outs))
             if any(o is not None for o in outs):
                 found = infer.agreed(self.name, self.output_names(attrs, len(ins)), found, outs)
             return ins, found
-        return ins, outs
 
     def sized_shapes(self, attrs: Attrs, arrays: list, shapes: list) -> list:
         """Return the shapes of the outputs of a call; `shapes` are their known parts."""

@@ -221,10 +221,7 @@ class Operator(Generic[P]):
             self.arguments = code.co_varnames[at : at + 1] if self.variadic else code.co_varnames[: code.co_argcount]
         self.aux = tuple(aux)
         self.writes = writes if callable(writes) else dict(writes or {})
-        for name, k in () if callable(self.writes) else self.writes.items():
-            if not self.variadic and name not in self.arguments:
-                raise OpTypeError(f"operator {self.name}{place(function)}: writes={self.writes} names {name!r}; its inputs "
-                                  f"are: {', '.join(self.arguments)}")  # fmt: skip
+        for k in () if callable(self.writes) else self.writes.values():
             if isinstance(k, bool) or not isinstance(k, int) or k < 1:
                 raise OpTypeError(f"operator {self.name}{place(function)}: writes={self.writes}; expected the number of an "
                                   "output, from 1 on, for each state: what a call returns comes before")  # fmt: skip
@@ -429,10 +426,8 @@ class Operator(Generic[P]):
         """Complete the types of inputs and outputs from each other."""
         if self._types is None:
             return self.implied_types(attrs, ins, outs)
-        try:
+        with translated(f"operator {self.name}"):
             found = self._types(list(ins), list(outs), **attrs)
-        except translated.KINDS as problem:
-            raise translated.error(problem, f"operator {self.name}")  # noqa: B904
         if not (isinstance(found, tuple) and len(found) == 2 and all(isinstance(f, (list, tuple)) for f in found)):
             raise OpTypeError(f"operator {self.name}{place(self._types)}: its rule of types returned {shown(found)}; expected "
                               "a pair: the types of the inputs, and those of the outputs")  # fmt: skip
@@ -464,7 +459,9 @@ class Operator(Generic[P]):
         key = (self, attrs, *types)
         found = _types_of.get(key)
         if found is None:
-            found = self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)[1]
+            ins, found = self.infer_type(attrs, list(types), [dtypes.UNKNOWN] * n)
+            for name, *both in zip(self.input_names(attrs, len(types)), ins, types, strict=True):
+                infer.same_type(self.name, ("its rule of types", name), both)
             keep(_types_of, key, found)
         return found
 
@@ -516,12 +513,10 @@ class Operator(Generic[P]):
             return None
         if self._gradient is None:
             return self.implied(F, attrs, heads, inputs, outputs, needed)
-        try:
+        with translated(f"the gradient of operator {self.name}"):
             found = self._gradient(F, heads, inputs, outputs, **attrs)
             if isinstance(found, (list, tuple)):
                 found = _called(found, needed)
-        except translated.KINDS as problem:
-            raise translated.error(problem, f"the gradient of operator {self.name}")  # noqa: B904
         if not isinstance(found, (list, tuple)):
             raise OpTypeError(f"the gradient rule of operator {self.name}{place(self._gradient)} returned a "
                               f"{type(found).__name__}; expected a list: one gradient, or None, for each input")  # fmt: skip

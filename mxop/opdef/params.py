@@ -402,12 +402,12 @@ def param_from(name: str, annotation: Any, default: Any, function: Callable) -> 
     except Bad as problem:
         raise OpTypeError(f"{who} is annotated {problem}") from None
     bounds, optional = None, False
-    if typing.get_origin(annotation) is typing.Annotated:
-        annotation, *extra = typing.get_args(annotation)
-        bounds = next((e for e in extra if isinstance(e, Range)), None)
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+    while (origin := typing.get_origin(annotation)) in (typing.Annotated, typing.Union, types.UnionType):
         members = typing.get_args(annotation)
-        optional = type(None) in members
+        if origin is typing.Annotated:
+            annotation, bounds = members[0], next((e for e in members[1:] if isinstance(e, Range)), bounds)
+            continue
+        optional = optional or type(None) in members
         members = tuple(m for m in members if m is not type(None))
         if len(members) != 1:
             raise OpTypeError(f"{who} is a union; only 'X | None' unions are understood")
@@ -429,7 +429,7 @@ def param_from(name: str, annotation: Any, default: Any, function: Callable) -> 
             )
         annotation = kind
         type_name, parse = _PARSERS[kind]
-    if bounds is not None and type_name in ("string", "enum", "boolean", "object"):
+    if bounds is not None and annotation not in NUMBERS:
         raise OpTypeError(f"{who} has bounds, {bounds}, and is not a number")
     result = Param(name, annotation, default, optional or default is None, choices, bounds, type_name, parse)
     if default is not REQUIRED:

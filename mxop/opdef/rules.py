@@ -88,6 +88,10 @@ def check_numbers(op: Any) -> None:
     n = len(op.arguments)
     if op.variadic or not n:
         return
+    for option, given in ("aux", op.aux), ("writes", () if callable(op.writes) else op.writes):
+        for name in given:
+            if name not in op.arguments:
+                raise OpTypeError(f"{who}: {option}={given} names {name!r}; its inputs are: {', '.join(op.arguments)}")
     shape_only = () if isinstance(op._shape_only, slice) else op._shape_only
     if any(not isinstance(k, int) or not 0 <= k < n for k in shape_only):
         there = f"there {'are' if n != 1 else 'is'} {n} input{'s' if n != 1 else ''}"
@@ -98,7 +102,7 @@ def _check_counts(op: Any, who: str, example: Any) -> None:
     """Raise for active inputs that are not inputs, and for more visible outputs than outputs."""
     if op._active_inputs is not None and not op.variadic:
         found = op._active_inputs(**example)
-        if isinstance(found, str) or not set(found) <= set(op.arguments):
+        if not isinstance(found, (tuple, list)) or [n for n in found if n not in op.arguments or found.count(n) > 1]:
             raise OpTypeError(f"{who}: active_inputs gave {shown(found)}; expected a tuple of some of its inputs, which are "
                               f"{', '.join(op.arguments)}")  # fmt: skip
     visible = op._visible_outputs(**example) if callable(op._visible_outputs) else op._visible_outputs

@@ -90,6 +90,13 @@ def names_of(op, n, params):
     return [*op.input_names(attrs, n), *op.output_names(attrs, n)]
 
 
+def floats(op, dtype):
+    """Return a type that is a float's, or unknown; raise for others."""
+    if dtype not in (*dtypes.FLOATS, dtypes.UNKNOWN):
+        raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[dtype]}")
+    return dtype
+
+
 def float_types(op, *, allowed=dtypes.FLOATS, told="floating-point", **apart):
     """Let inputs and outputs have one of the `allowed` types, as in MXNet; messages call these `told`.
 

@@ -11,7 +11,7 @@ from ..opdef.params import Spec
 from ..support import dtypes
 from ..support.errors import OpTypeError, OpValueError
 from . import optimizer as one
-from ._shared import names_of
+from ._shared import floats, names_of
 
 
 def _step(F, step, inputs, **params):
@@ -49,10 +49,8 @@ def _mixed_types(op, groups):
         for mine, made in groups(**params):
             places = [*mine, *(n + k for k in made)]
             shared = infer.same_type(op.name, [names[k] for k in places], [types[k] for k in places])
-            if shared and shared[0] not in (*dtypes.FLOATS, dtypes.UNKNOWN):
-                raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[shared[0]]}")
             for k, t in zip(places, shared, strict=True):
-                found[k] = t
+                found[k] = floats(op, t)
         wide = [k for k, t in enumerate(found) if t is None]
         infer.same_type(op.name, ["the float32 copies", *(names[k] for k in wide)], [dtypes.FLOAT32, *(types[k] for k in wide)])
         found = [dtypes.FLOAT32 if t is None else t for t in found]

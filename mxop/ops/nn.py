@@ -6,7 +6,7 @@ from ..opdef import DType, F, composite, elementwise, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpTypeError, OpValueError, UnknownShapeError
 from ..support.shape_mode import numpy_shape
-from ._shared import Count, equal_shapes, float_types, reviewed, size_of, typed_by_first
+from ._shared import Count, equal_shapes, float_types, floats, reviewed, size_of, typed_by_first
 from .matrix import matrix_of, product, product_gpu
 
 
@@ -290,8 +290,7 @@ def _softmax_rules(op):
     def _(ins, outs, *, dtype, **params):
         result = infer.same_type(op.name, ("data", "output"), [ins[0], outs[0]]) if dtype is None else [ins[0], dtype]
         for t in result:
-            if t not in dtypes.FLOATS and t != dtypes.UNKNOWN:
-                raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[t]}")
+            floats(op, t)
         if len(ins) > 1 and ins[1] in dtypes.FLOATS:
             raise OpTypeError(f"operator {op.name}: length has dtype {dtypes.NAMES[ins[1]]}; expected an integer type")
         length = [dtypes.INT32 if t == dtypes.UNKNOWN and result[0] != t else t for t in ins[1:]]

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 
 from ..opdef import Range, composite, elementwise, infer
 from ..support import dtypes
-from ..support.errors import OpTypeError, OpValueError
-from ._shared import divided, float_types, names_of
+from ..support.errors import OpValueError
+from ._shared import divided, float_types, floats, names_of
 
 
 # ---- parts -----------------------------------------------------------------------------------------------------------
@@ -55,19 +55,13 @@ def _with_vectors(op, axis, data, vectors):
     return data if at is None else (*data[:at], *vector, *data[at + 1 :]), vector
 
 
-def _floats(op, dtype):
-    if dtype not in dtypes.FLOATS and dtype != dtypes.UNKNOWN:
-        raise OpTypeError(f"operator {op.name}: needs floating-point data, got {dtypes.NAMES[dtype]}")
-    return dtype
-
-
 def _wide_vectors(op):
     """Let data and result have one type, and all else the type in which that is computed."""
 
     @op.infer_types
     def _(ins, outs, **params):
         data = infer.same_type(op.name, ("data", "output"), [ins[0], outs[0]])[0]
-        wide = dtypes.COMPUTED_AS.get(_floats(op, data), data)
+        wide = dtypes.COMPUTED_AS.get(floats(op, data), data)
         n, names = len(ins), names_of(op, len(ins), params)
         names = [f"what {dtypes.NAMES.get(data)} data are computed in", *names[1:n], *names[n + 1 :]]
         wide = infer.same_type(op.name, names, [wide, *ins[1:], *outs[1:]])[0]

@@ -196,7 +196,7 @@ def _means(n, size, how):
 both_ways(resized, _resized_shape)
 both_ways(resized_grad, lambda head, like, **params: like)
 for _op in (resized, resized_grad):
-    typed_by_first(_op)
+    float_types(_op, like=None)
 
 
 @resized_grad.shape

@@ -102,12 +102,12 @@ RECORDS: dict[str, Record] = {
     ),
     "_resized": record_of(
         _resized, *_AXES, ({"axis": 1, "mode": "odd_scale", "scale": 1.5, "how": "corners"}, [(2, 5)]), dtypes="f", order=2,
-        refuses=[Refusal("no elements", shapes=((2, 0),))], unchecked=GIVEN,
+        refuses=[Refusal("no elements", shapes=((2, 0),)), Refusal("floating-point", dtypes=("int32",))], unchecked=GIVEN,
     ),
     "_resized_grad": record_of(
         _resized_grad,
         *(({"axis": p["axis"], "how": p["how"]}, [_resized(np.zeros(s[0]), **p).shape, s[0]]) for p, s in _AXES),
-        dtypes="f", order=2, grad_inputs=(0,), unchecked=GIVEN,
+        dtypes="f", order=2, grad_inputs=(0,), unchecked=GIVEN, refuses=[Refusal("floating-point", dtypes=("int8", "int8"))],
     ),
     "_contrib_BilinearResize2D": record_of(
         _bilinear, ({"height": 5, "width": 3}, _IMAGE), ({"height": 2, "width": 7, "align_corners": False}, _IMAGE),

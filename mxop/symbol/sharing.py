@@ -8,7 +8,7 @@ from typing import Any
 from ..graph.ir import Node
 from ..opdef import infer
 from ..support import dtypes
-from ..support.errors import OpValueError, items
+from ..support.errors import OpTypeError, OpValueError, items, shown
 
 
 class Sharing:
@@ -28,7 +28,9 @@ class Sharing:
     """
 
     def __init__(self, ctx: Any, groups: Any = None, names: Any = None, executor: Any = None, buffer: Any = None):
-        self.ctx, self.groups, self.executor, self.buffer = ctx, dict(groups or {}), executor, buffer
+        if groups is not None and not isinstance(groups, dict):
+            raise OpTypeError(f"simple_bind: group2ctx={shown(groups)}; expected a dictionary of groups and contexts")
+        self.ctx, self.groups, self.executor, self.buffer = ctx, groups or {}, executor, buffer
         given = names is not None and executor is not None
         self.names = set(items(names, "simple_bind: shared_arg_names")) if given else set()
 
