@@ -417,9 +417,7 @@ def test_items_of_a_view_of_a_dictionary():
 
 @pytest.mark.parametrize("function", [lambda x: x + nd.ones(3), lambda x: nd.concat(x, nd.ones(3), dim=0)])
 def test_what_to_do_with_an_array_that_is_no_argument(function):
-    with pytest.warns(
-        RuntimeWarning, match=r"NDArray of shape.*; pass the array as an argument, or make it from one \(zeros_like"
-    ):
+    with pytest.warns(RuntimeWarning, match=r"NDArray.*; pass the array as an argument, or make it from one \(zeros_like"):
         found = mx.graph.compiled(function)(nd.zeros(3))
     np.testing.assert_array_equal(found.asnumpy(), function(nd.zeros(3)).asnumpy())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Number
 from typing import Any, NamedTuple, Self
 
-from ..support.errors import OpTypeError, shown
+from ..support.errors import OpTypeError
 
 
 class Row(NamedTuple):
@@ -66,6 +66,10 @@ class Arithmetic:
         """Call an operator; subclasses define it."""
         raise NotImplementedError
 
+    def _refused(self, other: Any) -> OpTypeError:
+        kind, wanted = type(other).__name__, type(self).__name__
+        return OpTypeError(f"type {kind} is not supported: expected {wanted} or a number{self._advice(other)}")
+
     @classmethod
     def _advice(cls, given: Any) -> str:
         """Return what to do about an operand of another class, for messages."""
@@ -80,14 +84,14 @@ class Arithmetic:
             return self._operate(self._two_op(row), row.hints[0], [self, other], {})
         if isinstance(other, Number):
             return self._operate(row.scalar, row.hints[1], [self], {"scalar": other})
-        raise OpTypeError(f"{shown(other)} is no operand: expected {type(self).__name__} or a number{self._advice(other)}")
+        raise self._refused(other)
 
     def _reflected(self, row: Row, other: Any) -> Any:
         if isinstance(other, Arithmetic):
             return other._binary(row, self)
         if isinstance(other, Number):
             return self._operate(row.reflected, row.hints[2], [self], {"scalar": other})
-        raise OpTypeError(f"{shown(other)} is no operand: expected {type(self).__name__} or a number{self._advice(other)}")
+        raise self._refused(other)
 
     @property
     def _is_mask(self) -> bool:

@@ -195,12 +195,13 @@ def with_values(graph: Graph, trace: Trace, values: Values) -> Graph:
 def may_be_completed(graph: Graph) -> bool:
     """Return whether the attributes that hold sizes are known for all operators of a graph."""
     calls = [node for node in graph.nodes if node.op is not None]
-    return all(n.op.sized_by is None and all(map(_holds_no_sizes, n.op.bodies)) for n in calls)  # type: ignore[union-attr]
+    return all(n.op.sized_by is None and all(_holds_no_sizes(b, n.op.given) for b in n.op.bodies) for n in calls)  # type: ignore
 
 
-def _holds_no_sizes(body: Graph) -> bool:
-    """Return whether a loop's body is the same graph for all sizes."""
-    return may_be_completed(body) and not any(n.op is not None and is_symbolic(n.attrs.values_) for n in body.nodes)
+def _holds_no_sizes(body: Graph, given: Sequence[Node]) -> bool:
+    """Return whether a loop's body, with variables `given`, is the same graph for all sizes: numbers are variables."""
+    known = {*body.variables} <= {*given} and may_be_completed(body)
+    return known and not any(n.op is not None and is_symbolic(n.attrs.values_) for n in body.nodes)
 
 
 __all__ = ["Completed", "Completer", "NamedNodes", "may_be_completed", "with_values"]

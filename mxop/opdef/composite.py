@@ -17,6 +17,10 @@ from .params import Attrs
 from .places import place
 from .rules import check_rule, with_common_options
 
+_INPUTS = frozenset(
+    {"data", "x", "a", "lhs", "left", "input", "inputs", "array", "label", "weight"}
+)  # usual names of the first
+
 
 class Composite(Operator[P]):
     """An operator made of calls of other operators.
@@ -44,8 +48,8 @@ class Composite(Operator[P]):
 
     def check_definition(self) -> None:
         super().check_definition()
-        code = self.function.__code__
-        if "F" not in code.co_varnames[: min(code.co_argcount, 2)]:  # F is the second argument of a method
+        first = self.function.__code__.co_varnames[: self.function.__code__.co_argcount][:1]
+        if not first or first[0] in _INPUTS:  # F may have any other name
             raise OpTypeError(f"operator {self.name}{place(self.function)}: a composite is a function of F and of its inputs, "
                               "as in def f(F, data)")  # fmt: skip
 
