@@ -29,6 +29,11 @@ cdef int threads_over(Py_ssize_t tasks, Py_ssize_t elements) noexcept nogil:
     return threads_of(most_threads(), min(tasks, elements * 4 * <Py_ssize_t>sizeof(float) // MX_THREAD_BYTES))
 
 
+cdef Py_ssize_t neighbours(Py_ssize_t tasks, int threads) noexcept nogil:
+    """Return how many blocks in a row one thread takes: they read the same parts of an image."""
+    return max(1, tasks // (threads * MX_TASKS_A_THREAD))
+
+
 cdef inline void look(const real* grid, Py_ssize_t n, Py_ssize_t count, bint down, bint across, mx_frame s,
                       Py_ssize_t* places, real* weights) noexcept nogil:
     """Find the pixels around `n` of `count` places, and their weights."""
@@ -102,7 +107,8 @@ def sample(const real[:, :, :, ::1] data, const real[:, :, ::1] grid, bint down,
     cdef int threads = threads_over(data.shape[0] * blocks, found.size)
     cdef Py_ssize_t[:, ::1] places = np.empty((threads, BLOCK), np.intp)
     cdef real[:, ::1] weights = np.empty((threads, 4 * BLOCK), np.asarray(data).dtype)
-    for k in prange(data.shape[0] * blocks, nogil=True, num_threads=threads, schedule="dynamic"):
+    for k in prange(data.shape[0] * blocks, nogil=True, num_threads=threads, schedule="dynamic",
+                    chunksize=neighbours(data.shape[0] * blocks, threads)):
         b, start = k // blocks, k % blocks * BLOCK
         n = min(BLOCK, count - start)
         look(&grid[b, 0, start], n, count, down, across, s, &places[threadid(), 0], &weights[threadid(), 0])
@@ -117,7 +123,7 @@ def scatter(const real[:, :, ::1] head, const real[:, :, ::1] grid, bint down, b
     if head.size == 0 or total.size == 0:
         return
     cdef mx_frame s = mx_frame(total.shape[2], total.shape[3], unit, clamp)
-    cdef Py_ssize_t parts = max(1, min(channels, most_threads() * MX_TASKS_A_THREAD // total.shape[0]))
+    cdef Py_ssize_t parts = max(1, min(channels, most_threads() * 2 // total.shape[0]))
     cdef Py_ssize_t step = (channels + parts - 1) // parts
     parts = (channels + step - 1) // step
     cdef int threads = threads_over(total.shape[0] * parts, head.size)
@@ -143,7 +149,8 @@ def slopes(const real[:, :, ::1] head, const real[:, :, :, ::1] data, const real
     cdef int threads = threads_over(data.shape[0] * blocks, head.size)
     cdef Py_ssize_t[:, ::1] places = np.empty((threads, BLOCK), np.intp)
     cdef real[:, :, ::1] weights = np.empty((threads, 2, 4 * BLOCK), np.asarray(data).dtype)
-    for k in prange(data.shape[0] * blocks, nogil=True, num_threads=threads, schedule="dynamic"):
+    for k in prange(data.shape[0] * blocks, nogil=True, num_threads=threads, schedule="dynamic",
+                    chunksize=neighbours(data.shape[0] * blocks, threads)):
         b, start = k // blocks, k % blocks * BLOCK
         n = min(BLOCK, count - start)
         look(&grid[b, 0, start], n, count, False, True, s, &places[threadid(), 0], &weights[threadid(), 0, 0])
