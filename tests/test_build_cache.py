@@ -103,7 +103,7 @@ def test_the_build_says_how_far_it_is(build, capsys, monkeypatch):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are other compilers")
 def test_what_the_cache_lacks_is_compiled_though_it_looks_new(build, tmp_path, monkeypatch):
-    """A header that a module includes is no source of it: by their times, the module would stay as it was."""
+    """A header is not among the sources of the module that includes it: by file times, the module would stay as it was."""
     header, built, forced = tmp_path / "mxop" / "one.h", tmp_path / "part.so", []
     header.parent.mkdir()
 
