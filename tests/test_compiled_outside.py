@@ -637,3 +637,33 @@ def test_compiled_functions_are_pickled():
     assert pickle.loads(pickle.dumps(pickled_by_name)) is pickled_by_name is copy.deepcopy(pickled_by_name)
     made = mx.graph.compiled(traced_scaled)
     assert pickle.loads(pickle.dumps(made))(ONE).item() == copy.copy(made)(ONE).item() == made(ONE).item() == 2
+
+
+def test_numbers_that_another_thread_draws_meanwhile_do_not_come_again():
+    np.random.seed(1)
+    wanted, found = np.random.rand(2).tolist(), []
+    np.random.seed(1)
+    asked, drawn, ends = threading.Event(), threading.Event(), threading.Event()
+
+    def draw():
+        asked.wait(60)
+        found.append(np.random.rand())
+        drawn.set()
+        ends.wait(60)
+
+    def doubled(x):
+        asked.set()
+        drawn.wait(60)
+        return x * 2
+
+    thread = threading.Thread(target=draw)
+    thread.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it runs as written: who drew is not known
+            assert mx.graph.compiled(doubled)(nd.ones(1)).item() == 2
+        found.append(np.random.rand())
+    finally:
+        ends.set()
+        thread.join()
+    assert found == wanted

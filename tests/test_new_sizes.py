@@ -163,16 +163,18 @@ def test_parts_of_any_sizes(how, prepared):
         x.attach_grad()
         with mx.autograd.record():
             y = compiled(x)
-        y.backward()
+        head = RNG.integers(1, 9, y.shape).astype("float32")
+        y.backward(nd.array(head))
         wanted = np.zeros_like(values)
         if how != "parts":
             np.testing.assert_array_equal(y.asnumpy(), INDEXED[how](values) * 2)
             place = np.arange(values.size).reshape(values.shape)
             signs = {"rows": [(place[1:], 2), (place[:-1], -2)], "row": [(place[0], 2), (place[-1], 2)]}
             for places, sign in signs.get(how, [(INDEXED[how](place), 2)]):
-                np.add.at(wanted.reshape(-1), places, sign)
+                np.add.at(wanted.reshape(-1), places, sign * head)
         else:
-            wanted += 2
+            bounds = np.split(head, np.cumsum([n + 25, 2]), axis=1)  # of the parts, which are joined in reverse
+            wanted += 2 * np.concatenate(bounds[::-1], axis=1)
         np.testing.assert_array_equal(x.grad.asnumpy(), wanted)
         counts.append(len(prepared))
     assert 0 < counts[0] == counts[-1]
@@ -242,11 +244,12 @@ def test_executors_of_any_sizes(name, request):
             np.testing.assert_allclose(bound.outputs[0].asnumpy(), want, rtol=1e-5, atol=1e-6)
             continue
         bound.forward(is_train=True)
-        bound.backward(nd.ones(bound.outputs[0].shape))
+        head = nd.array(RNG.normal(size=bound.outputs[0].shape))
+        bound.backward(head)
         x.attach_grad()
         with mx.autograd.record():
             y = CALLS[name](x, *rest)
-        y.backward()
+        y.backward(head)
         np.testing.assert_allclose(bound.outputs[0].asnumpy(), y.asnumpy(), rtol=1e-5)
         np.testing.assert_allclose(bound.grad_dict["data"].asnumpy(), x.grad.asnumpy(), rtol=1e-5, atol=1e-7)
     assert 0 < counts[1] == counts[-1]
@@ -293,14 +296,15 @@ def test_sequences_of_any_length(prepared):
             a.attach_grad()
         with mx.autograd.record():
             y = function(*given)
-        y.backward()
+        y.backward(head)
         return [a.asnumpy() for a in (y, *(a.grad for a in given))]
 
+    head = nd.array(RNG.normal(size=(18, 21)), dtype="float64")
     compiled, counts = mx.graph.compiled(states), []
     for steps in (7, 0, 1, 3, 20, 11, 5, 40, 2):
         given = [nd.array(RNG.normal(size=s), dtype="float64") for s in ((steps, 18, 19), (18, 21), (19, 21))]
         first = given[1].asnumpy()  # the loop on arrays asks its first step what it returns
-        wanted = results(states, given) if steps else [first, given[0].asnumpy(), np.ones_like(first), np.zeros((19, 21))]
+        wanted = results(states, given) if steps else [first, given[0].asnumpy(), head.asnumpy(), np.zeros((19, 21))]
         before = len(prepared)
         for a, b in zip(results(compiled, given), wanted, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)

@@ -52,6 +52,31 @@ def test_pixels_around_places_are_found_by_vectors(level, tmp_path):
     assert len(loops) == 2 and set(found) == set(loops) and found.count(loops[0]) >= 4  # of two axes and types
 
 
+BY_FOURS = """
+#include <stdio.h>
+#include "mxop_blend.h"
+int main(void)
+{
+    static float image[64], weights[4 * MX_AROUND], x[16], y[16];
+    static ptrdiff_t places[16];
+    const int taken = mx_take_fours(image, 8, places, weights, x, 11);
+    printf("%d %d", taken, (int)mx_slope_fours(x, image, 8, places, weights, weights, x, y, 11));
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="runs a program that GCC compiles")
+def test_places_are_sampled_four_at_a_time(tmp_path):
+    _, plain = vectorised.flags()
+    (tmp_path / "fours.c").write_text(BY_FOURS)
+    subprocess.run(["gcc", *plain, f"-I{vectorised.INCLUDE}", tmp_path / "fours.c", "-o", tmp_path / "fours"], check=True)
+    version = subprocess.run(["gcc", "-dumpversion"], capture_output=True, text=True, check=True).stdout
+    shuffles = int(version.split(".")[0]) >= 12  # older ones lack __builtin_shufflevector
+    found = subprocess.run([tmp_path / "fours"], capture_output=True, text=True, check=True).stdout
+    assert found == ("8 8" if shuffles else "0 0")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="reads GCC's report")
 def test_a_loop_that_is_not_is_seen(monkeypatch):

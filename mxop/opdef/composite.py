@@ -17,9 +17,8 @@ from .params import Attrs
 from .places import place
 from .rules import check_rule, with_common_options
 
-_INPUTS = frozenset(
-    {"data", "x", "a", "lhs", "left", "input", "inputs", "array", "label", "weight"}
-)  # usual names of the first
+#: Names that a first input has, and no namespace.
+_INPUTS = frozenset({"data", "x", "a", "lhs", "left", "input", "inputs", "array", "label", "weight"})
 
 
 class Composite(Operator[P]):

@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 from ..opdef import kernel
-from ..opdef.symbolic import SymbolicNumber, is_symbolic
+from ..opdef.symbolic import is_concrete, is_symbolic
 from ..support import dtypes
 from ..support.errors import OpIndexError, OpTypeError, OpValueError, shown
 from ..support.shape_mode import numpy_shape
@@ -97,7 +97,7 @@ def slice_of(item, size):
 
 def range_of(item, size):
     """Return start, stop and step of a slice as :func:`slice_of`, and the count; sizes and numbers may be symbolic."""
-    if SymbolicNumber not in map(type, (item.start, item.stop, item.step, size)):
+    if is_concrete((item.start, item.stop, item.step, size)):
         start, stop, step = slice_of(item, size)
         return start, stop, step, len(range(start, stop, step))
     step = 1 if item.step is None else operator.index(item.step)

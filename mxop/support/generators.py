@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
-from threading import local
+from threading import active_count, local
 
 import numpy as np
 
@@ -52,7 +52,7 @@ _thread = _Thread()
 def no_draws() -> Iterator[None]:
     """Refuse draws of this thread: of a function that is called to see what it does, and will be called again.
 
-    Draws of Python's and NumPy's generators are seen when it has returned, and undone.
+    Draws of Python's and NumPy's generators are seen when it has returned, and undone where this thread is alone.
     """
     before, _thread.draws = _thread.draws, False
     states = pickle.dumps([random.getstate(), np.random.get_state(legacy=False)])
@@ -61,8 +61,9 @@ def no_draws() -> Iterator[None]:
     finally:
         _thread.draws = before
     if pickle.dumps([random.getstate(), np.random.get_state(legacy=False)]) != states:
-        for put_back, state in zip((random.setstate, np.random.set_state), pickle.loads(states)):
-            put_back(state)
+        if active_count() == 1:  # else another thread may have drawn, whose numbers would come again
+            for put_back, state in zip((random.setstate, np.random.set_state), pickle.loads(states)):
+                put_back(state)
         raise NotImplementedError("random numbers cannot be drawn here")
 
 
