@@ -197,6 +197,7 @@ class Mxnet:
 
     def __init__(self, python, prefix):
         clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+        clean["OMP_NUM_THREADS"] = str(torch.get_num_threads())  # by itself, MXNet takes half of the processors
         self.process = subprocess.Popen(
             [python, "-c", MXNET, prefix],
             stdin=subprocess.PIPE,
