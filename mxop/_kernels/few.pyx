@@ -26,6 +26,7 @@ cdef extern from "mxop_few.h" nogil:
         Py_ssize_t band, bands, units, slices
         void* packed
         Py_ssize_t* places
+        Py_ssize_t lanes
         bint sums
         Py_ssize_t windows, row
     ctypedef struct mx_few_kernels:
@@ -46,18 +47,20 @@ cdef enum:
 cdef void turns_of(const mx_few_kernels* kernels, const mx_few* f, mx_shares* shares, Py_ssize_t turns, Py_ssize_t tasks, int thread,
                    char* scratch, Py_ssize_t room, Finish finish) noexcept nogil:
     """Do the tasks that are a thread's, some in each turn, and compute a formula of the results of each task if there is one."""
-    cdef Py_ssize_t turn = mx_next_task(shares, thread), t, n = f.images.found[2], size = f.images.found[1] * n, first, unit
-    cdef Py_ssize_t bands = f.bands * f.images.found[0]
-    memset(scratch, 0, room)
+    cdef Py_ssize_t turn = mx_next_task(shares, thread), t, n = f.images.found[2], size = f.images.found[1] * n, first, unit, row
+    cdef Py_ssize_t bands = f.bands * f.images.found[0], blocks = parts_of(f.groups, f.lanes), block
+    if f.lanes == 1:
+        memset(scratch, 0, room)
     while turn >= 0:
         if finish is None:
             kernels.run(f, tasks * turn // turns, tasks * (turn + 1) // turns, scratch)
         else:
             for t in range(tasks * turn // turns, tasks * (turn + 1) // turns):
                 kernels.run(f, t, t + 1, scratch)
-                unit, first = t % bands, t % f.bands * f.band
-                finish.rows(f.results + ((t // bands * f.filters * f.images.found[0] + unit // f.bands) * size + first * n)
-                            * f.result_size, f.filters, f.images.found[0] * size * f.result_size,
+                unit, first, block = t % bands, t % f.bands * f.band, t // bands % blocks * f.lanes
+                row = (t // bands // blocks * f.groups + block) * f.filters
+                finish.rows(f.results + ((row * f.images.found[0] + unit // f.bands) * size + first * n) * f.result_size,
+                            f.filters * min(f.lanes, f.groups - block), f.images.found[0] * size * f.result_size,
                             min(f.band, f.images.found[1] - first) * n, NULL, 0, scratch + room)
         turn = mx_next_task(shares, thread)
 
@@ -127,7 +130,7 @@ cdef class FewFilters(Work):
             each += finish.room
         shared = (f.windows + 2 * (kernel[0] + kernel[1] + kernel[2] + 1 + f.images.stride[2])) * sizeof(Py_ssize_t)
         shared = (shared + MX_CACHE_LINE - 1) & -MX_CACHE_LINE
-        size = f.groups * f.slices * f.filters * f.windows * (8 if self.double_ else 4)
+        size = (f.groups + f.lanes - 1) * f.slices * f.filters * f.windows * (8 if self.double_ else 4)
         block = block_new(threads * each + shared + size)
         f.places, f.packed = <Py_ssize_t*>(block.data + threads * each), block.data + threads * each + shared
         turns = min(tasks, TURNS * threads)
@@ -152,12 +155,12 @@ cdef class FewFilters(Work):
         threads[0] = threads_of(threads[0], planes * lines * f.row * f.groups * f.filters * f.windows // MX_THREAD_PRODUCTS)
         f.band = lines
         while f.band > 1 and (<Py_ssize_t>kernels.plan(f) - least > MX_L2_BYTES // 4 or (
-                not f.sums and threads[0] > 1 and planes * f.groups * parts_of(lines, f.band) < MX_SPARE_TASKS * threads[0])):
+                not f.sums and threads[0] > 1 and planes * parts_of(f.groups, f.lanes) * parts_of(lines, f.band) < MX_SPARE_TASKS * threads[0])):
             f.band = (f.band + 1) // 2
         f.bands = parts_of(lines, f.band)
         f.units = planes * f.bands
         f.slices = max(1, min(f.units, SLICES // f.groups)) if f.sums else 1
-        tasks = f.groups * (f.slices if f.sums else f.units)
+        tasks = f.groups * f.slices if f.sums else parts_of(f.groups, f.lanes) * f.units
         threads[0] = threads_of(threads[0], tasks)
         return tasks
 

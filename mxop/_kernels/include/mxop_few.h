@@ -27,6 +27,7 @@ typedef struct {
     ptrdiff_t units, slices;    /* bands of a group in all images; parts that these are cut into where the gradient of filters is summed */
     void *packed;               /* all filters; or their gradients, of each group and slice */
     ptrdiff_t *places;          /* where the elements of a window are in scratch memory; then the mx_inside of each place of each axis */
+    ptrdiff_t lanes;            /* groups of a task: 1, or a vector's worth of those that are one channel and filter, see mxop_depthwise_type.h */
     int sums;                   /* whether the gradient of the filters is wanted */
     ptrdiff_t windows, part, line, plane, channel, result, row;     /* sizes in scratch memory, which `plan` finds for a band */
 } mx_few;
@@ -35,7 +36,7 @@ typedef struct {
 typedef struct mx_few_kernels {
     size_t (*plan)(mx_few *f);                      /* returns the bytes of scratch memory of a thread, zeros at first */
     void (*prepare)(const mx_few *f);               /* fill in what all tasks share */
-    /* Do tasks, each a band of a group of an image, or a slice of a group. */
+    /* Do tasks, each a band of one group or several of an image, or a slice of a group. */
     void (*run)(const mx_few *f, ptrdiff_t begin, ptrdiff_t end, char *scratch);
     void (*join)(const mx_few *f);                  /* add up slices in their order, and store the gradient */
 } mx_few_kernels;

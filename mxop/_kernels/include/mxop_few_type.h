@@ -42,9 +42,29 @@ static inline const mx_inside *G(few_inside)(const mx_few *f, int axis)
          + (axis > 2 ? kernel[2] : 0);      /* behind the axes, vectors of results without padding */
 }
 
+/* Find the places that are inside an image for window `at` of an axis; return up to which window, or `stop`, they are the same. */
+static ptrdiff_t G(few_same)(const mx_few *f, int axis, ptrdiff_t at, ptrdiff_t stop, mx_inside *places)
+{
+    const mx_inside *inside = G(few_inside)(f, axis);
+    places->begin = places->end = 0;
+    for (ptrdiff_t k = 0; k < f->images.kernel[axis]; k++) {
+        const ptrdiff_t next = at < inside[k].begin ? inside[k].begin : at < inside[k].end ? inside[k].end : stop;
+        if (at >= inside[k].begin && at < inside[k].end) {
+            if (places->end == 0) places->begin = k;
+            places->end = k + 1;
+        }
+        if (next < stop) stop = next;
+    }
+    return stop;
+}
+
+#include "mxop_depthwise_type.h"
+
 static size_t G(few_plan)(mx_few *f)
 {
     const mx_images *x = &f->images;
+    f->lanes = G(is_depthwise)(f) ? LANES : 1;
+    if (f->lanes > 1) return G(depthwise_plan)(f);
     const ptrdiff_t width = (x->found[2] + LANES - 1) / LANES * LANES;
     f->windows = f->channels * mx_window_places(x);
     f->part = width + G(few_reach)(x, 2) / x->stride[2];
@@ -84,27 +104,15 @@ static void G(few_prepare)(const mx_few *f)
         to[1] = k <= G(few_reach)(x, 2) ? after / x->stride[2] < f->part ? after / x->stride[2] : f->part : 0;
     }
     const ptrdiff_t size = mx_window_places(x);
+    if (f->lanes > 1) {
+        G(depthwise_weights)(f);
+        return;
+    }
     for (ptrdiff_t q = 0; !f->sums && q < f->groups * f->filters * f->channels; q++) {
         const ptrdiff_t r = q / f->channels, c = q % f->channels;
         f->load_weight(size, f->weight + r / f->filters * f->weight_group + r % f->filters * f->weight_filter + c * f->weight_channel,
                        f->weight_size, (T *)f->packed + q * size);
     }
-}
-
-/* Find the places that are inside an image for window `at` of an axis; return up to which window, or `stop`, they are the same. */
-static ptrdiff_t G(few_same)(const mx_few *f, int axis, ptrdiff_t at, ptrdiff_t stop, mx_inside *places)
-{
-    const mx_inside *inside = G(few_inside)(f, axis);
-    places->begin = places->end = 0;
-    for (ptrdiff_t k = 0; k < f->images.kernel[axis]; k++) {
-        const ptrdiff_t next = at < inside[k].begin ? inside[k].begin : at < inside[k].end ? inside[k].end : stop;
-        if (at >= inside[k].begin && at < inside[k].end) {
-            if (places->end == 0) places->begin = k;
-            places->end = k + 1;
-        }
-        if (next < stop) stop = next;
-    }
-    return stop;
 }
 
 /* Where the last vector of a line begins: one of results is no shorter than others if it can be. */
@@ -344,15 +352,17 @@ static void G(few_run)(const mx_few *f, ptrdiff_t begin, ptrdiff_t end, char *sc
 {
     const mx_images *x = &f->images;
     const ptrdiff_t bands = f->bands * x->found[0], size = x->found[0] * x->found[1] * x->found[2] * f->result_size;
-    const ptrdiff_t elements = f->filters * f->windows;
+    const ptrdiff_t elements = f->filters * f->windows, blocks = (f->groups + f->lanes - 1) / f->lanes;
     T *lines = (T *)scratch, *sums = lines + f->channels * f->channel + f->filters * f->result;
     G(mask) *masks = (G(mask) *)(sums + (f->sums ? elements * LANES : 0));
-    G(few_mask)(f, 0, masks);
-    G(few_mask)(f, G(few_last)(f), masks + x->kernel[1] * x->kernel[2]);
+    if (f->lanes == 1) {
+        G(few_mask)(f, 0, masks);
+        G(few_mask)(f, G(few_last)(f), masks + x->kernel[1] * x->kernel[2]);
+    }
     for (ptrdiff_t t = begin; t < end; t++) {
         const ptrdiff_t slice = t % f->slices, task = t / f->slices;
-        const ptrdiff_t group = f->sums ? task : task / bands % f->groups, units = f->units;
-        ptrdiff_t unit = f->sums ? units * slice / f->slices : task / bands / f->groups * bands + task % bands;
+        const ptrdiff_t group = f->sums ? task : task / bands % blocks * f->lanes, units = f->units;
+        ptrdiff_t unit = f->sums ? units * slice / f->slices : task / bands / blocks * bands + task % bands;
         const ptrdiff_t stop = f->sums ? units * (slice + 1) / f->slices : unit + 1;
         if (f->sums) memset(sums, 0, (size_t)(elements * LANES) * sizeof(T));
         for (; unit < stop; unit++) {
@@ -360,7 +370,12 @@ static void G(few_run)(const mx_few *f, ptrdiff_t begin, ptrdiff_t end, char *sc
             const ptrdiff_t count = x->found[1] - first < f->band ? x->found[1] - first : f->band;
             char *results = f->results + (image * f->groups + group) * f->filters * size
                           + (at * x->found[1] + first) * x->found[2] * f->result_size;
-            G(few_fill)(f, x->data + image * x->image + group * f->channels * x->channel, at, first, count, lines);
+            const char *from = x->data + image * x->image + group * f->channels * x->channel;
+            if (f->lanes > 1) {
+                G(depthwise_band)(f, group, from, at, first, count, results, lines);
+                continue;
+            }
+            G(few_fill)(f, from, at, first, count, lines);
             if (f->sums)
                 G(few_weight)(f, at, first, count, results, lines, sums, masks);
             else
