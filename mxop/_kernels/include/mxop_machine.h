@@ -57,7 +57,6 @@ enum {
     /* ---- convolutions that are no product, see ops/convolved.py; they add up in another order ---- */
     MX_FEW_FILTERS = 32,                    /* of a group, at most: of 64, with 3x3 windows, a product takes 0.75 to 1.1 of the time */
     MX_FEW_SUMS = 10000,                    /* elements of filters, at most, that are sums */
-    MX_DEPTHWISE_RUN = 1024,                /* elements of a channel copied, or stored, at a time: 64 from memory take 1.5 times as long */
     MX_FEW_SUMMANDS = 4608                  /* elements of a window, at most: they are added up one by one */
 };
 
