@@ -7,7 +7,7 @@ from pathlib import Path
 import mxnet_layers
 import numpy as np
 import pytest
-from comparing import heads, path_of
+from comparing import heads, path_of, steps_of
 
 import mxop as mx
 from mxop import autograd, nd, sym
@@ -290,7 +290,9 @@ def test_what_lies_between_short_lines_does_not_count(level, size, stride):
     """Vectors go on from line to line: an element meets what its windows have, and nothing of the line before or after."""
     params = {"kernel": (3, 3), "pad": (1, 1), "stride": (stride, stride), "num_group": 32}
     rng, operands = np.random.default_rng(0), [sym.Variable("x"), sym.Variable("w")]
-    assert path_of(sym._internal._convolved(*operands, **params), x=(1, 32, size, size), w=(32, 1, 3, 3)) == ["FewFilters"]
+    assert path_of(sym._internal._convolved(*operands, **params), x=(1, 32, size, size), w=(32, 1, 3, 3)) == [
+        "FewFilters, lanes are channels"
+    ]
     x, w = rng.normal(size=(1, 32, size, size)), rng.normal(size=(32, 1, 3, 3))
     h = rng.normal(size=records._convolution(x, w, **params).shape)
     x[0, :, 2, -1], x[0, :, 3, 0], h[0, :16, 1, -1], h[0, 16:, 1, 0] = np.inf, np.nan, np.inf, np.nan
@@ -362,6 +364,55 @@ def test_padding_meets_no_infinite_filter(level, image, filters, params, dtype, 
     for have, want in zip(found, wanted, strict=True):
         largest = abs(want[np.isfinite(want)]).max()
         np.testing.assert_allclose(have.asnumpy().astype("float64"), want, rtol=tolerance, atol=tolerance * largest)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 2e-5), ("float16", 1e-3)])
+@pytest.mark.parametrize("seed", range(12))
+def test_lanes_are_channels_of_any_number(level, seed, dtype, tolerance):
+    """One filter for each channel: whole vectors of channels and a part of one, images that are views, short and long lines."""
+    rng, random_ = np.random.default_rng(seed), random.Random(seed)
+    n, groups, batch = random_.choice([1, 2, 2, 3]), random_.choice([16, 17, 23, 31, 32, 40, 67]), random_.choice([1, 2, 3])
+    most = {"kernel": (1, 5 - n // 2), "stride": (1, 3), "dilate": (1, 2), "pad": (0, 3)}
+    params = {k: tuple(random_.randint(*v) for _ in range(n)) for k, v in most.items()} | {"num_group": groups}
+    sizes = [max(1, d * (k - 1) + 1 - 2 * p) + random_.choice([0, 1, 3, 6, 20, 70 // n])
+             for k, d, p in zip(params["kernel"], params["dilate"], params["pad"], strict=True)]  # fmt: skip
+    operands = sym.Variable("x"), sym.Variable("w")
+    if batch * groups * int(np.prod(sizes[:-1])) >= 67:  # enough lines
+        path = path_of(
+            sym._internal._convolved(*operands, **params), x=(batch, groups, *sizes), w=(groups, 1, *params["kernel"])
+        )
+        assert path in (["FewFilters, lanes are channels"], ["Product"])  # of one window
+        assert path != ["Product"] or tuple(sizes) == params["kernel"]
+    wide = nd.array(rng.normal(size=(batch, groups + 3, *sizes)), dtype=dtype)
+    a = wide[:, 2:-1] if seed % 2 else wide[:, :groups].transpose((0, 1, *range(n + 1, 1, -1)))
+    x, w = a.asnumpy().astype("float64"), rng.normal(size=(groups, 1, *params["kernel"])).astype(dtype).astype("float64")
+    if a.shape[2:] != tuple(sizes):  # turned
+        params |= {k: params[k][::-1] for k in ("kernel", "stride", "dilate", "pad")}
+        w = np.ascontiguousarray(w.transpose(0, 1, *range(n + 1, 1, -1)))
+    h = rng.normal(size=internal._convolved(a, nd.array(w, dtype=dtype), **params).shape).astype(dtype).astype("float64")
+    w.reshape(groups, -1)[[0, 5, groups - 1], [0, -1, 0]] = np.inf, np.nan, -np.inf
+    with np.errstate(invalid="ignore"):
+        wanted = leaving_out(x, w, h, **params)
+    b, c = nd.array(w, dtype=dtype), nd.array(h, dtype=dtype)
+    found = internal._convolved(a, b, **params), internal._convolved_data(c, b, size=x.shape[2:], **params)
+    for have, want in zip(found, wanted, strict=False):
+        largest = abs(want[np.isfinite(want)]).max(initial=0)
+        np.testing.assert_allclose(have.asnumpy().astype("float64"), want, rtol=tolerance, atol=tolerance * largest)
+
+
+def test_an_epilogue_of_channels_that_are_lanes(tune):
+    """What follows is computed of each band's results: of whole vectors of channels, and of a part of one."""
+    tune(stream_bytes=1)
+    x, w = nd.random.normal(shape=(2, 37, 19, 23)), nd.random.normal(shape=(37, 1, 3, 3))
+    scale = nd.random.normal(shape=(1, 37, 1, 1))
+    params = {"kernel": (3, 3), "pad": (1, 1), "num_group": 37}
+    operands = [sym.Variable(n) for n in "xws"]
+    executor = sym.relu(sym.broadcast_mul(sym._internal._convolved(*operands[:2], **params), operands[2])).bind(
+        mx.cpu(), {"x": x, "w": w, "s": scale}, grad_req="null"
+    )
+    found = executor.forward()[0].asnumpy()
+    assert steps_of(executor) == ["FewFilters, lanes are channels, epilogue"]
+    np.testing.assert_array_equal(found, nd.relu(nd.broadcast_mul(internal._convolved(x, w, **params), scale)).asnumpy())
 
 
 def test_padding_meets_no_infinite_filter_of_many():

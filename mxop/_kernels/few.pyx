@@ -98,8 +98,19 @@ cdef class FewFilters(Work):
         f.weight_group, f.weight_filter, f.weight_channel = [stride * f.weight_size for stride in strides]
         read_images(windows, itemsize_of(images), &f.images)
 
+    cdef bint lanes_are_channels(self) noexcept:
+        cdef mx_few f = self.few
+        f.band = 1
+        (<const mx_gemm_kernels*>gemm_kernels(self.double_)).few.plan(&f)
+        return f.lanes > 1
+
+    @property
+    def way(self):
+        """How vectors are filled, where it is not by results that lie side by side."""
+        return "lanes are channels" if self.lanes_are_channels() else None
+
     cdef bint finishes(self, bint costly) noexcept:
-        return not self.few.sums and self.few.filters > 1  # of one, a task's results are too few
+        return not self.few.sums and (self.few.filters > 1 or self.lanes_are_channels())  # else a task's results are too few
 
     cdef int run_finishing(self, char** data, int threads, Finish finish) except -1:
         return self.compute(data, threads, finish)

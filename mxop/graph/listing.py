@@ -146,7 +146,8 @@ def steps_of(call: Any, kept: Any = ()) -> list[str]:
         return ["Loop", *steps_of(call.body, call.keeping)]
     if hasattr(call, "calls"):
         return [name for part in call.calls for name in steps_of(part, kept)]
-    words = [type(getattr(call, "work", call)).__name__, getattr(call, "way", None)]
+    work = getattr(call, "work", call)
+    words = [type(work).__name__, getattr(work, "way", None)]
     words += ["packed once" if call in kept else None, "epilogue" if hasattr(call, "formula") else None]
     return [", ".join(filter(None, words))]
 
