@@ -253,7 +253,8 @@ def check_products(image, filters, params, batch, dtypes=(("float64", 1e-12), ("
 )
 def test_products_of_every_kind(image, filters, params, few, batch):
     symbol = sym.Convolution(sym.Variable("x"), num_filter=filters[0], no_bias=True, **params)
-    assert path_of(symbol, x=(batch, *image)) == ["FewFilters" if batch in few else "Product"]
+    (path,) = path_of(symbol, x=(batch, *image))
+    assert path.split(",")[0] == ("FewFilters" if batch in few else "Product")  # with which lanes depends on how many there are
     check_products(image, filters, params, batch)
 
 
