@@ -196,8 +196,8 @@ def test_a_type_of_a_symbol_reaches_the_weights():
 def test_results_are_the_same_with_any_number_of_threads(size, groups):
     x, w = nd.random.uniform(shape=(3, 8, size, size)), nd.random.uniform(shape=(8, 8 // groups, 3, 3))
     params, found = {"kernel": (3, 3), "num_filter": 8, "num_group": groups, "no_bias": True}, []
-    path = path_of(sym.Convolution(sym.Variable("x"), **params), x=x.shape)
-    assert path == ["Product" if size == 20 else "FewFilters"]
+    (path,) = path_of(sym.Convolution(sym.Variable("x"), **params), x=x.shape)
+    assert path.split(",")[0] == ("Product" if size == 20 else "FewFilters")
     for threads in (1, 2, 3):
         mx.context.set_num_threads(threads)
         x.attach_grad()
