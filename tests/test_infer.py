@@ -270,6 +270,13 @@ def test_lengths_of_softmax_are_integers_unless_something_else_is_said():
         ("SequenceMask", {"use_sequence_length": True}),
         ("SequenceLast", {"use_sequence_length": True}),
         ("SequenceReverse", {"use_sequence_length": True}),
+        ("image.normalize", {"mean": (1,), "std": (2,)}),
+        ("image.crop", {"x": 0, "y": 0, "width": 1, "height": 1}),
+        ("image.flip_left_right", {}),
+        ("image.resize", {"size": (2, 2)}),
+        ("image.random_hue", {"min_factor": 0, "max_factor": 1}),
+        ("fill_element_0index", {}),
+        ("khatri_rao", {}),
     ],
 )
 def test_types_follow_without_shapes(name, params):
@@ -279,6 +286,30 @@ def test_types_follow_without_shapes(name, params):
         call = getattr(call, part)
     inputs, outputs, _ = call(mx.sym.Variable("x"), **params).infer_type(x="float64")
     assert {*inputs, *outputs} == {np.float64}
+
+
+def test_types_of_other_kinds_follow_without_shapes():
+    a, b = mx.sym.Variable("a"), mx.sym.Variable("b")
+    f32, f64, i64 = np.float32, np.float64, np.int64
+    assert mx.sym.image.to_tensor(a).infer_type(a="uint8") == ([np.uint8], [f32], [])
+    assert mx.sym.contrib.allclose(a, b).infer_type(a="float64") == ([f64, f64], [np.uint8], [])
+    assert mx.sym.sparse.retain(a, b).infer_type(a="float64", b="int64") == ([f64, i64], [f64], [])
+    net = mx.sym.FullyConnected(mx.sym.image.normalize(a, mean=(1,), std=(2,)), num_hidden=2, name="fc")
+    assert net.infer_type(a="float64") == ([f64] * 3, [f64], [])
+
+
+def test_a_function_that_reads_types_needs_no_shapes():
+    """What it is asked first does not depend on whether shapes were inferred earlier."""
+
+    @composite
+    def test_infer_reads_types(F, data, like):
+        return F.cast(F.cast(data, dtype="float32") + F.cast(like, dtype="float32"), dtype=data.dtype)
+
+    net = test_infer_reads_types(mx.sym.Variable("a"), mx.sym.Variable("b"))
+    expected = [np.float16, np.int32], [np.float16], []
+    assert net.infer_type(a="float16", b="int32") == expected
+    net.infer_shape(a=(2,), b=(2,))
+    assert net.infer_type(a="float16", b="int32") == expected
 
 
 # ---- tables of dimensions --------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import operator
 import pickle
 import sys
 import warnings
@@ -65,6 +66,17 @@ def test_other_operands_are_refused(other):
     with pytest.raises(TypeError):
         other + x
     assert (x == None) is False and (x != None) is True  # noqa: E711
+
+
+@pytest.mark.parametrize("other", [[1, 2, 3], (1, 2, 3), []])
+def test_lists_are_not_compared(other):
+    """Python's answer, False whatever the list holds, would pass for a result; MXNet refuses, too."""
+    x = nd.array([1, 2, 3])
+    for compare in (operator.eq, operator.ne):
+        with pytest.raises(TypeError, match=rf"NDArray [!=]= {type(other).__name__} is not supported: make an array of it"):
+            compare(x, other)
+        with pytest.raises(TypeError, match=r"mx\.nd\.array"):
+            compare(other, x)
 
 
 # ---- ufuncs ---------------------------------------------------------------------------------------------------------

@@ -569,7 +569,8 @@ def test_sequences_are_neither_repeated_nor_extended(other, dtype):
         for f in (operator.sub, operator.truediv, operator.floordiv, operator.pow, operator.matmul):
             with pytest.raises(TypeError):
                 f(x, other)
-        assert (x == other) is False and (x != other) is True
+        if not isinstance(other, (list, tuple)):  # these are refused: tests/test_interop.py
+            assert (x == other) is False and (x != other) is True
     assert other == before and two.asnumpy().tolist() == [2]
 
 

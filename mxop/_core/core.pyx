@@ -131,10 +131,11 @@ def hook(getitem, setitem, reshape, transpose, iterate, contains, text, leaving)
 
 
 cdef object unsupported(int at, object other):
-    """Leave an operation to the other operand; refuse sequences that Python would repeat, an array being an index, or extend."""
-    if (at == ADD or at == MUL) and isinstance(other, Sequences):
-        raise OpTypeError(f"NDArray {'+' if at == ADD else '*'} {type(other).__name__} is not supported: "
-                          "make an array of it with mx.nd.array()")
+    """Leave an operation to the other operand; refuse sequences that Python would repeat, an array being an index, or extend,
+    and lists and tuples that it would call unequal whatever they hold."""
+    if isinstance(other, Sequences if at == ADD or at == MUL else (list, tuple) if at == EQ or at == NE else ()):
+        sign = {ADD: "+", MUL: "*", EQ: "==", NE: "!="}[at]
+        raise OpTypeError(f"NDArray {sign} {type(other).__name__} is not supported: make an array of it with mx.nd.array()")
     return NotImplemented
 
 

@@ -36,8 +36,8 @@ class Specs:
         self.same: dict[Node, Entry] = {}
         self._known = Known()
         for node, spec in given.items():
-            if spec is not None and infer.known(spec[0]):
-                self._known.put(node, [tuple(spec[0])], [spec[1]])
+            if spec is not None and (spec[0] is None or infer.known(spec[0])):
+                self._known.put(node, [spec[0] if spec[0] is None else tuple(spec[0])], [spec[1]])
 
     def put(self, node: Node, shape: Any, code: int) -> None:
         """Set shape and type code of a variable."""
@@ -132,8 +132,10 @@ def _inside_shaped(op: Operator, attrs: Any, ins: list, what: str) -> _Inside | 
     if what == "shape" and all(map(infer.known, ins)):
         shapes = keep(_shaped, key, [tuple(s) for s in ins])
         return inside(*key, tuple((s, dtypes.FLOAT32) for s in shapes))
-    known = _shaped.get(key) if what == "type" else None
-    return None if known is None else inside(*key, tuple(zip(known, ins, strict=True)))
+    if what == "shape":
+        return None
+    known = _shaped.get(key, [None] * len(ins))  # a function that reads types alone needs no shapes
+    return inside(*key, tuple(zip(known, ins, strict=True)))
 
 
 def infer_whole(op: Operator, attrs: Any, shapes: list, types: list[int]) -> tuple[list, list[int]] | None:

@@ -182,12 +182,18 @@ def normal_axis(op_name: str, axis: int, rank: int, what: str = "axis") -> int:
     return axis + rank if axis < 0 else axis
 
 
+def distinct_axes(op_name: str, axis: Sequence[int], rank: int) -> list[int]:
+    """Return axes counted from the front; an axis that is named twice is an error."""
+    axes = [normal_axis(op_name, a, rank) for a in axis]
+    if len(set(axes)) != len(axes):
+        raise OpValueError(f"operator {op_name}: axis={axis} names an axis twice")
+    return axes
+
+
 def reduced_axes(op_name: str, axis: tuple[int, ...] | None, exclude: bool, rank: int) -> tuple[int, ...]:
     """Return the sorted axes of a reduction: all if none are given; `exclude` inverts the choice."""
     if axis is None or axis == ():
         return () if exclude and axis == () and rank == 0 else tuple(range(rank))
-    axes = [normal_axis(op_name, a, rank) for a in axis]
-    if len(set(axes)) != len(axes):
-        raise OpValueError(f"operator {op_name}: axis={axis} names an axis twice")
-    chosen = set(range(rank)) - set(axes) if exclude else set(axes)
+    axes = set(distinct_axes(op_name, axis, rank))
+    chosen = set(range(rank)) - axes if exclude else axes
     return tuple(sorted(chosen))

@@ -84,6 +84,17 @@ def typed_by_first(op, first=0, *, others=False):
     return op
 
 
+def one_type(op):
+    """Let inputs and outputs have one type, also while the shapes that the function reads are unknown."""
+
+    @op.infer_types
+    def _(ins, outs, **params):
+        done = infer.same_type(op.name, names_of(op, len(ins), params), [*ins, *outs])
+        return done[: len(ins)], done[len(ins) :]
+
+    return op
+
+
 def names_of(op, n, params):
     """Return the names of the `n` inputs of a call, then those of its outputs."""
     attrs = Attrs(tuple(params), tuple(params.values()))

@@ -120,9 +120,10 @@ def CTCLoss(F, data, label, data_lengths=None, label_lengths=None, *, use_data_l
     [1.0986000299453735]
     """
     x = F._widened(data)
-    steps, batch = data.shape[:2]
-    if data_lengths is None:
-        data_lengths = F.full(shape=(batch,), value=steps, dtype="int64", ctx=device_of(data))
+    steps = data.shape[0]
+    if data_lengths is None:  # as many as there are labels, of no sequences, too
+        length = F.full(shape=(1,), value=steps, dtype="int64", ctx=device_of(data))
+        data_lengths = F.broadcast_like(length, label, lhs_axes=(0,), rhs_axes=(0,))
     given = data_lengths if label_lengths is None else label_lengths
     places, skip, ends, inside = F._ctc_paths(
         x, label, data_lengths, given, by_length=use_label_lengths, blank_last=blank_label == "last"

@@ -66,6 +66,7 @@ def to_tensor(F, data):
 
 both_ways(to_tensor, lambda data: data and (*data[:-3], data[-1], *data[-3:-1]),
           lambda out, data: (*out[:-3], *out[-2:], out[-3]) if len(out) > 2 else None)  # fmt: skip
+to_tensor.infer_types(lambda ins, outs: (ins, [dtypes.FLOAT32]))
 
 
 @equal_shapes
@@ -352,6 +353,10 @@ def resized(F, data, *, size: Shape = (), keep_ratio: bool = False, interp: int 
     if keep_ratio and len(size) == 1 and height and width:
         w, h = (w, h * height // width) if height > width else (w * width // height, h)
     return F._cvimresize(data, w=w, h=h, interp=interp)
+
+
+for _op in (normalize, crop, flip_left_right, flip_top_bottom, resized):
+    typed_by_first(_op)
 
 
 # ---- borders ----------------------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from ..opdef import F, Floats, Range, composite, elementwise, infer
 from ..support.errors import OpValueError
-from ._shared import device_of, equal_shapes
+from ._shared import device_of, equal_shapes, typed_by_first
 from .image import as_given, axes_of, by_channel, real
 
 _Factor = Annotated[float, Range(0)]
@@ -254,4 +254,4 @@ def random_lighting(F, data, *, alpha_std: float = 0.05):
 
 for _op in (random_flip_left_right, random_flip_top_bottom, random_brightness, random_contrast, random_saturation, random_hue,
             random_color_jitter, adjust_lighting, random_lighting):  # fmt: skip
-    equal_shapes(_op)
+    typed_by_first(equal_shapes(_op))

@@ -447,6 +447,8 @@ def softmax_cross_entropy(F, data, label):
 @softmax_cross_entropy.infer
 def _(ins, outs):
     data, label = ins
+    if data is not None and len(data) != 2:
+        raise OpValueError(f"operator softmax_cross_entropy: data has shape {infer.show(data)}; expected (batch, classes)")
     fitting = None if data is None else data[:1]
     label = infer.same_shape("softmax_cross_entropy", ("label", "expected by the data"), [label, fitting])[0]
     total = () if numpy_shape() else (1,)

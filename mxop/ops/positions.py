@@ -3,7 +3,7 @@
 from ..opdef import Shape, composite, infer, kernel
 from ..support import dtypes
 from ..support.errors import OpIndexError, OpValueError
-from ._shared import IN_RANGE, both_ways, on_both, typed_by_first, zero_gradient
+from ._shared import IN_RANGE, both_ways, on_both, one_type, typed_by_first, zero_gradient
 
 
 # ---- flat indices ---------------------------------------------------------------------------------------------------
@@ -177,6 +177,7 @@ def _(F, heads, inputs, outputs):
     return [F._contrib_index_copy(heads[0], index, F.zeros_like(new)), None, F.take(heads[0], index)]
 
 
+@one_type
 @composite(num_args_param="num_args")
 def khatri_rao(F, *args, num_args: int = 0):
     """Khatri-Rao product of matrices: column by column, the Kronecker product.

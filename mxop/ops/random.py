@@ -10,7 +10,7 @@ import math
 from functools import lru_cache, partial
 from typing import Annotated, Literal
 
-from ..opdef import DType, F, Range, Scalar, Shape, composite, elementwise, kernel
+from ..opdef import DType, F, Range, Scalar, Shape, composite, elementwise, infer, kernel
 from ..opdef.params import Spec
 from ..opdef.symbolic import computed
 from ..support import dtypes, generators
@@ -330,6 +330,14 @@ def dropout(F, data, *, p: Annotated[float, Range(0, 1)] = 0.5, mode: Literal["t
     """
     drops = p > 0 and (is_train or mode == "always")
     return [_some(F, data, p, axes) if drops else F.identity(data)] * 2  # MXNet counts a mask, which nobody can read
+
+
+@dropout.infer
+def _(ins, outs, *, axes, **params):
+    shape = infer.same_shape("Dropout", ("data", "output", "mask"), [*ins, *outs])[0]
+    for axis in axes if shape is not None else ():
+        infer.normal_axis("Dropout", axis, len(shape), "axes")
+    return [shape], [shape] * len(outs)
 
 
 def _some(F, data, p, axes):

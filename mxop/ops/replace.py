@@ -2,7 +2,7 @@
 
 from ..opdef import Shape, composite, infer
 from ..support.errors import OpValueError
-from ._shared import zero_gradient
+from ._shared import one_type, typed_by_first, zero_gradient
 
 
 @composite(name="_scatter_set_nd", aliases=("_npi_scatter_set_nd",))
@@ -36,6 +36,7 @@ def _rows(op, matrix, *vectors):
     return [matrix, *(infer.same_shape(op, ("a vector", "one element a row"), [v, (n,)])[0] for v in vectors)]
 
 
+@one_type
 @composite
 def fill_element_0index(F, lhs, mhs, rhs):
     """Copy of a matrix with one element of each row replaced.
@@ -73,6 +74,7 @@ def onehot_encode(F, lhs, rhs):
     return F.one_hot(lhs, depth=rhs.shape[1], dtype=rhs.dtype)
 
 
+typed_by_first(onehot_encode, 1)
 zero_gradient(onehot_encode)  # of rhs, too, of which only the shape is read
 
 

@@ -284,7 +284,7 @@ def _squeeze_forward(data, *, axis):
             return None
         kept = tuple(d for d in data if d != 1)
     else:
-        axes = {infer.normal_axis("squeeze", a, len(data)) for a in axis}
+        axes = infer.distinct_axes("squeeze", axis, len(data))
         wrong = next((a for a in axes if data[a] not in (1, None)), None)
         if wrong is not None:
             raise OpValueError(f"operator squeeze: axis {wrong} of shape {infer.show(data)} has size {data[wrong]}, not 1")
@@ -296,7 +296,7 @@ def _squeeze_backward(out, data, *, axis):
     if axis is None or out in ((1,), (None,)):  # one dimension remains of any number
         return _fill_one(out, data)
     rank, rest = len(out) + len(axis), iter(out)
-    axes = {infer.normal_axis("squeeze", a, rank) for a in axis}
+    axes = infer.distinct_axes("squeeze", axis, rank)
     return tuple(1 if i in axes else next(rest) for i in range(rank))
 
 
@@ -388,7 +388,7 @@ def reverse(data, *, axis: Shape):
 
 @reverse.view
 def _(shape, strides, *, axis):
-    axes = {infer.normal_axis("reverse", a, len(shape)) for a in axis}
+    axes = infer.distinct_axes("reverse", axis, len(shape))
     offset = sum((shape[a] - 1) * strides[a] for a in axes) if 0 not in shape else 0
     return shape, tuple(-s if i in axes else s for i, s in enumerate(strides)), offset
 
@@ -460,10 +460,9 @@ def _broadcast_axis_forward(data, *, axis, size):
     if any(s < 0 for s in size):
         raise OpValueError(f"operator broadcast_axis: size={size} holds a negative size")
     result = list(data)
-    for a, s in zip(axis, size, strict=True):
-        at = infer.normal_axis("broadcast_axis", a, len(data))
+    for at, s in zip(infer.distinct_axes("broadcast_axis", axis, len(data)), size, strict=True):
         if data[at] not in (1, None):
-            raise OpValueError(f"operator broadcast_axis: axis {a} of shape {infer.show(data)} has size {data[at]}, not 1")
+            raise OpValueError(f"operator broadcast_axis: axis {at} of shape {infer.show(data)} has size {data[at]}, not 1")
         result[at] = s
     return tuple(result)
 

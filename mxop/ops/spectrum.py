@@ -2,7 +2,7 @@
 
 from ..opdef import composite, infer, kernel
 from ..support.errors import OpValueError
-from ._shared import adjoint, both_ways, device_of, on_both, times, typed_by_first
+from ._shared import adjoint, both_ways, on_both, times, typed_by_first
 
 
 # ---- Fourier's ---------------------------------------------------------------------------------------------------------
@@ -109,9 +109,9 @@ def count_sketch(F, data, h, s, *, out_dim: int, processing_batch_size: int = 32
     """
     rows = F.Reshape(data, shape=(-1, data.shape[-1]))
     signed = F.broadcast_mul(rows, F.Reshape(s, shape=(1, -1)))
-    like = F.zeros(shape=(rows.shape[0], out_dim), dtype=data.dtype, ctx=device_of(data))
+    like = F.broadcast_axis(F.sum(F.zeros_like(rows), axis=1, keepdims=True), axis=1, size=out_dim)  # also of no rows
     found = F._take_grad(signed, F.Reshape(h, shape=(-1,)), like, axis=-1, mode="clip")
-    return F.Reshape(found, shape=(*data.shape[:-1], out_dim))
+    return F.reshape_like(found, data, lhs_end=1, rhs_end=-1)
 
 
 typed_by_first(count_sketch, others=True)

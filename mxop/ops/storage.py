@@ -17,6 +17,7 @@ def cast_storage(data, *, stype: Literal["csr", "default", "row_sparse"]):
     return data
 
 
+@typed_by_first
 @composite(name="_sparse_retain")
 def sparse_retain(F, data, indices):
     """Copy of the data that keeps the rows in `indices`; the others are 0.

@@ -66,8 +66,9 @@ _LENGTHS = {"use_data_lengths": True, "use_label_lengths": True, "blank_label": 
 
 RECORDS: dict[str, Record] = {
     "CTCLoss": Record(
-        _ctc, grad_inputs=(0,), shapes=[_SHAPES, _SHAPES, ((3, 2, 4), (2, 2), (2,), (2,)), ((3, 2, 4), (2, 2))],
-        params=[{}, {}, _LENGTHS, {"blank_label": "last"}], order=2,
+        _ctc, grad_inputs=(0,), shapes=[_SHAPES, _SHAPES, ((3, 2, 4), (2, 2), (2,), (2,)), ((3, 2, 4), (2, 2)),
+                                                    ((3, 0, 4), (0, 2))],
+        params=[{}, {}, _LENGTHS, {"blank_label": "last"}, {}], order=2,
         refuses=[Refusal("label has shape", shapes=((3, 2, 3), (3, 2))), Refusal("3 dimensions", shapes=((3, 2), (2, 2))),
                  Refusal("one label at least", shapes=((3, 2, 3), (2, 0)))],
         unchecked={"shapes back": "forward: the loss says how many sequences there are alone",

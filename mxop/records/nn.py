@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from . import Record
+from . import Record, Refusal
 from .random import seeded
 
 _ACTIVATIONS = {
@@ -112,5 +112,6 @@ RECORDS: dict[str, Record] = {
     "softmax_cross_entropy": Record(
         _softmax_cross_entropy, domain=((-2.0, 2.0), (1.0, 1.0)), shapes=[((2, 3), (2,))], grad_inputs=(0,), dtypes="f",
         unchecked={"shapes back": "the labels' shape is given, as in MXNet"},
+        refuses=[Refusal(r"expected \(batch, classes\)", shapes=((2, 3, 4), (2,)))],
     ),
 }  # fmt: skip

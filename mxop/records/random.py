@@ -112,5 +112,6 @@ RECORDS: dict[str, Record] = {
         distribution=_dropped, seed=seeded, domain=(1.0, 1.0), shapes=[((60, 40),)], order=2, dtypes="f",
         params=[{"p": 0.5}, {"p": 0.75, "mode": "always"}, {"p": 0.0}],
         unchecked={"gradient dtypes": "each type draws its own numbers"},
+        refuses=[Refusal("Dropout: axes=5 is out of range", shapes=((2, 3),), params={"axes": (5,)})],
     ),
 }  # fmt: skip

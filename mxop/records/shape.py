@@ -130,7 +130,7 @@ RECORDS: dict[str, Record] = {
     ),
     "squeeze": record_of(
         _squeeze, ({}, (1, 3, 1)), ({"axis": 0}, (1, 3, 1)), ({"axis": (0, -1)}, (1, 3, 1)), ({}, (1, 1)), unchecked=_FORWARD,
-        refuses=[Refusal(r"\(2, 3\)", shapes=((2, 3),), params={"axis": 0})],
+        refuses=[Refusal(r"\(2, 3\)", shapes=((2, 3),), params={"axis": 0}), Refusal("twice", params={"axis": (0, -3)})],
     ),
     # ---- transpose and flip
     "transpose": record_of(
@@ -143,7 +143,8 @@ RECORDS: dict[str, Record] = {
         ({"dim1": -1, "dim2": 0}, (2, 3)), ({}, (2, 3)), ({"dim1": 0, "dim2": 1}, (0, 3)),
     ),
     "reverse": record_of(
-        np.flip, ({"axis": 0}, (2, 3)), ({"axis": (0, -1)}, (2, 3, 2)), ({"axis": 1}, (3, 4)), ({"axis": 0}, (0, 3))
+        np.flip, ({"axis": 0}, (2, 3)), ({"axis": (0, -1)}, (2, 3, 2)), ({"axis": 1}, (3, 4)), ({"axis": 0}, (0, 3)),
+        refuses=[Refusal("twice", shapes=((2, 3),), params={"axis": (1, -1)})],
     ),
     # ---- broadcast
     "broadcast_to": record_of(
@@ -155,6 +156,7 @@ RECORDS: dict[str, Record] = {
     "broadcast_axis": record_of(
         _broadcast_axis, ({"axis": 1, "size": 3}, (2, 1)), ({"axis": (0, -1), "size": (2, 3)}, (1, 3, 1)),
         ({"axis": 0, "size": 2}, (1, 0)), unchecked=_FORWARD,
+        refuses=[Refusal("twice", shapes=((1, 3),), params={"axis": (0, -2), "size": (2, 3)})],
     ),
     "broadcast_like": record_of(
         _broadcast_like, ({}, [(1, 3), (2, 3)]), ({}, [(2, 1, 1), (2, 3, 2)]),

@@ -35,7 +35,8 @@ RECORDS: dict[str, Record] = {
         refuses=[Refusal("expected pairs", shapes=((2, 3),))],
     ),
     "_contrib_count_sketch": Record(
-        _sketch, shapes=[((2, 5), (1, 5), (1, 5)), ((2, 2, 3), (1, 3), (1, 3))], params=[{"out_dim": 3}], whole=(1,),
+        _sketch, shapes=[((2, 5), (1, 5), (1, 5)), ((2, 2, 3), (1, 3), (1, 3)), ((2, 0, 3), (1, 3), (1, 3))], whole=(1,),
+        params=[{"out_dim": 3}],
         domain=((-2.0, 2.0), (0, 2), (-1.0, 1.0)), grad_inputs=(0, 2), order=2, dtypes="f",
         refuses=[Refusal("h has shape", shapes=((2, 5), (1, 4), (1, 5)))],
         unchecked={"shapes back": "forward: sums do not say of how many elements"},
