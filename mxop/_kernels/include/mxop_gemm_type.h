@@ -54,11 +54,11 @@ MX_INLINE void G(block)(const int rows, const int vectors, const int packs, ptrd
     G(vector) sums[MX_GEMM_ROWS * MX_GEMM_VECTORS];
     ptrdiff_t k = 0;
     MX_UNROLLED for (int q = 0; q < rows * vectors; q++) sums[q] = (G(vector)){0};
-    const int few = depth <= MX_GEMM_DEPTH / 4;
-    if (few) MX_UNROLLED for (int i = 0; i < rows; i++)
+    const int ends_soon = depth <= MX_GEMM_DEPTH / 4;      /* then C would come too late: that of the next panel is fetched */
+    if (ends_soon) MX_UNROLLED for (int i = 0; i < rows; i++)
         for (int j = 0; j < vectors * LANES * (int)sizeof(T); j += 64) MX_PREFETCH_WRITE((char *)(c + i * c_row + WIDTH) + j);
     for (; k + MX_GEMM_PAUSE <= depth; k += MX_GEMM_PAUSE) {
-        if (!few && k / MX_GEMM_PAUSE < rows * vectors)     /* C, wanted at the end: at once it would block A and B */
+        if (!ends_soon && k / MX_GEMM_PAUSE < rows * vectors)     /* C, wanted at the end: at once it would block A and B */
             MX_PREFETCH_WRITE(c + k / MX_GEMM_PAUSE / vectors * c_row + k / MX_GEMM_PAUSE % vectors * LANES);
         if (line != NULL) {
             MX_UNROLLED for (int j = 0; j < WIDTH * (int)sizeof(T); j += 64) MX_PREFETCH(line + j, 2);
