@@ -6,7 +6,7 @@
 /* Elements of each channel that are copied, or stored, at a time, or some more: of 64 from memory, all takes 1.5 times as long. */
 #define MX_DEPTHWISE_RUN (2 * MX_COLUMNS)
 
-/* Whether lanes are channels: they are filled, and what a line of results needs stays in the second cache. */
+/* Whether lanes are channels: they are filled, and what a line of results needs stays in L2. */
 static int G(is_depthwise)(const mx_few *f)
 {
     const mx_images *x = &f->images;
@@ -73,19 +73,16 @@ MX_INLINE void G(depthwise_run_of)(const mx_few *f, const G(depthwise_part) *p, 
     for (; j < stop; j++) G(depthwise_sums)(1, f, p, p->from + j * step, step, to + j * LANES);
 }
 
-/* A line of results: where windows go beyond the image, one by one. */
+/* A line of results: those with the same places inside the image together. */
 static void G(depthwise_line)(const mx_few *f, G(depthwise_part) *p, T *to)
 {
     const mx_images *x = &f->images;
-    const mx_inside whole = *G(few_inside)(f, 3);
     for (ptrdiff_t j = 0, stop; j < x->found[2]; j = stop) {
         stop = G(few_same)(f, 2, j, x->found[2], &p->columns);
-        if (j < whole.begin || j >= whole.end || x->stride[2] > 2)
-            G(depthwise_run_of)(f, p, j, stop, x->stride[2] * LANES, to);
-        else if (x->stride[2] == 1)
+        if (x->stride[2] == 1)
             G(depthwise_run_of)(f, p, j, stop, LANES, to);
         else
-            G(depthwise_run_of)(f, p, j, stop, 2 * LANES, to);
+            G(depthwise_run_of)(f, p, j, stop, x->stride[2] * LANES, to);
     }
 }
 
