@@ -136,9 +136,8 @@ def test_in_a_graph_the_line_is_told_too(run):
 def test_of_composites_inside_composites_the_inner_line_is_told(run):
     run("@composite\ndef test_inner(F, x):\n    return F.sum(x, dim=0)\n"
         "@composite\ndef test_outer(F, x):\n    return F.test_inner(x)\n")  # fmt: skip
-    with pytest.raises(mx.MXNetError, match=rf"in operator test_inner, {FILE}:8, in `return F.sum") as told:
+    with pytest.raises(mx.MXNetError, match=rf"in operator test_inner, {FILE}:8, in `return F.sum.*in operator test_outer"):
         nd.test_outer(nd.ones(3))
-    assert "in operator test_outer, a composite" in told.value.__notes__
 
 
 WORKS = {

@@ -130,3 +130,15 @@ def test_singular_input_writes_nothing():
     with pytest.raises(mx.MXNetError):
         nd.linalg.inverse(nd.zeros((2, 2)), out=out)
     assert (out.asnumpy() == 7).all()
+
+
+@pytest.mark.parametrize("call", [nd.linalg.potri, lambda z: nd.batch_dot(z, z), lambda z: nd.linalg.gemm2(z, z)])
+def test_stacks_of_stacks_of_no_matrices(call):
+    with mx.util.np_shape(True):
+        for shape in ((0, 0, 0, 0), (0, 3, 2, 2), (3, 0, 2, 2), (3, 2, 0, 0)):
+            assert call(nd.zeros(shape)).shape == shape
+
+
+def test_a_number_is_no_packed_triangle():
+    with mx.util.np_shape(True), pytest.raises(mx.MXNetError, match=r"_linalg_maketrian: A has shape \(\); expected rows"):
+        nd.linalg.maketrian(nd.zeros(()))

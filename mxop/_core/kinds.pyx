@@ -401,7 +401,6 @@ cdef object run_function(object op, object inputs, object attrs):
                 break
         return op.called(_NAMESPACE, inputs, attrs)
     except MXNetError as problem:
-        problem.add_note(f"in operator {op.name}, a composite")
         raise translated.error(problem, f"operator {op.name}")
     except _KINDS as problem:
         raise translated.error(problem, f"operator {op.name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 import warnings
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._core import dispatch
+from ..opdef.registry import public_name
 from ..records import Refusal
 from ..support.errors import MXNetError
 from . import cases as c
@@ -163,6 +165,10 @@ def refusals(case: Case, types: Sequence[str]) -> int:
         n += _refused(case, "a parameter that there is not", "parameter", lambda: case.op.parse({"no_such_parameter": value}))
     if not case.op.variadic:
         n += _refused(case, "an input too many", "", lambda: dispatch.invoke(case.op, inputs + spare, case.attrs))
+    for k, shape in enumerate(case.shapes if public_name(case.op) else ()):  # others are no name that people know
+        values = case.sample(types[0])
+        values[k] = np.resize(values[k], (*shape, 2)).astype(values[k].dtype)
+        n += _named_if_refused(case, values)
     for bad in case.record.refuses:
         n += _refused(case, f"a call that it must refuse ({bad})", bad.match, lambda bad=bad: _call(case, types[0], bad))
     return n
@@ -174,6 +180,16 @@ def _call(case: Case, dtype: str, bad: Refusal) -> Any:
     values = [case.draw(k, shape, name) for k, (shape, name) in enumerate(zip(shapes, names, strict=True))]
     params = case.params if bad.params is None else dict(bad.params)
     return dispatch.invoke(case.op, case.arrays(values), case.op.parse(params))
+
+
+def _named_if_refused(case: Case, values: list[np.ndarray]) -> int:
+    """Call with shapes that may not be valid: an error must be an MXNetError that names the operator, also if it is inside."""
+    call, shapes = functools.partial(dispatch.invoke, case.op, case.arrays(values), case.attrs), [v.shape for v in values]
+    try:
+        call()
+    except Exception:
+        return _refused(case, f"a call of shapes {shapes}", "", call)
+    return 0
 
 
 def _refused(case: Case, what: str, match: str, call: Any) -> int:

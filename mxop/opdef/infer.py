@@ -177,7 +177,7 @@ def normal_axis(op_name: str, axis: int, rank: int, what: str = "axis") -> int:
     if axis is None or not -rank <= axis < rank:
         raise OpIndexError(
             f"operator {op_name}: {what}={axis} is out of range for an array of {rank} dimensions; "
-            f"expected a value from {-rank} to {rank - 1}"
+            f"expected {f'a value from {-rank} to {rank - 1}' if rank else 'one that has axes'}"
         )
     return axis + rank if axis < 0 else axis
 

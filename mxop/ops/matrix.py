@@ -34,7 +34,7 @@ def _stack(steps, x):
     """Return an array, or a copy of it, with its strides (in elements) as a stack of matrices."""
     shape, strides = x.shape, x._strides
     places = [(d, step) for d, step in zip(shape[:-2], strides[:-2], strict=True) if d != 1]
-    if all(outer == d * inner for (_, outer), (d, inner) in pairwise(places)):
+    if x._contiguous or all(outer == d * inner for (_, outer), (d, inner) in pairwise(places)):  # no elements: any strides
         return x, (places[-1][1] if places else 0, *strides[-2:])
     return _stack(steps, _dense(steps, x))
 

@@ -34,10 +34,10 @@ def _extracttrian_shape(A, *, offset, lower):
 
 
 def _maketrian_shape(A, *, offset, lower):
-    if not A or A[-1] is None:
+    if A and A[-1] is None:
         return None
-    m = int(((8 * A[-1] + 1) ** 0.5 - 1) / 2 + 0.5)
-    if m * (m + 1) // 2 != A[-1]:
+    m = int(((8 * A[-1] + 1) ** 0.5 - 1) / 2 + 0.5) if A else 0
+    if not A or m * (m + 1) // 2 != A[-1]:
         raise OpValueError(f"operator _linalg_maketrian: A has shape {infer.show(A)}; expected rows of 1, 3, 6, 10... "
                            "elements, as triangles have")  # fmt: skip
     return (*A[:-1], m + abs(offset), m + abs(offset))

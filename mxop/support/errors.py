@@ -412,12 +412,13 @@ class translated:
 
     @staticmethod
     def error(problem: Exception, who: str) -> Exception:
-        """Return one error, translated; an error of mxop stays what it is, and says where the user's code was."""
+        """Return one error, translated; an error of mxop stays what it is, and says in what it was, and the user's line."""
         line = users_line(problem.__traceback__)
         if isinstance(problem, MXNetError):
             text = str(problem)
-            if line and problem.args == (text,) and line not in text:
-                problem.args = (f"{text} (in {who}, {line})",)
+            untold = [part for part in (who, line) if part not in text]
+            if untold and problem.args == (text,):
+                problem.args = (f"{text} (in {', '.join(untold)})",)
             return problem
         found = fitting(problem, f"{who}: {problem}" + (f" ({line})" if line else ""))
         found.__cause__ = problem
