@@ -262,6 +262,21 @@ class Build(build_ext):
         for extension in missing:
             cache.keep(Path(self.get_ext_fullpath(extension.name)), places[extension.name])
 
+    def run(self) -> None:
+        super().run()
+        kernels = KERNELS.relative_to(ROOT)
+        for folder in (Path(self.build_lib) / kernels, *([KERNELS] if self.inplace else [])):
+            self.drop_other_sets(folder)
+
+    def drop_other_sets(self, folder: Path) -> None:
+        """Remove modules of instruction sets that were not built now: they are of other headers, and would be loaded."""
+        suffix = sysconfig.get_config_var("EXT_SUFFIX")
+        kept = {extension.name.rpartition(".")[2] for extension in self.extensions}
+        for path in folder.glob(f"_isa_*{suffix}"):
+            if path.name.removesuffix(suffix) not in kept:
+                print(f"mxop: {path.name} is of an earlier build, and removed")
+                path.unlink()
+
     def compile(self, extensions: list[Extension]) -> None:
         """Translate modules to C, and compile them."""
         everything = self.extensions

@@ -161,6 +161,26 @@ def test_the_set_of_this_machine_alone(build, monkeypatch, levels):
     assert [e.name for e in build.isa_extensions()] == [f"mxop._kernels._isa_{best}"]
 
 
+@pytest.mark.parametrize("inplace", [False, True])
+def test_sets_of_an_earlier_build_are_removed(build, tmp_path, monkeypatch, inplace):
+    """They would be loaded, though compiled with other headers."""
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    folders = [tmp_path / "build" / "mxop" / "_kernels", tmp_path / "mxop" / "_kernels"]
+    files = [f"{name}{suffix}" for name in ("_isa_v3", "_isa_v4", "along")] + ["_isa_v4.pyx", "_isa_v4.other.so"]
+    for path in (folder / name for folder in folders for name in files):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    monkeypatch.setattr(build, "ROOT", tmp_path)
+    monkeypatch.setattr(build, "KERNELS", folders[1])
+    monkeypatch.setattr(build.build_ext, "run", lambda self: None)
+    found = command(build, None)
+    found.extensions = [build.Extension(f"mxop._kernels.{name}", []) for name in ("_isa_v3", "along")]
+    found.build_lib, found.inplace = str(tmp_path / "build"), inplace
+    found.run()
+    gone = [{p for p in files if not (folder / p).exists()} for folder in folders]
+    assert gone == [{files[1]}, {files[1]} if inplace else set()]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there are other compilers")
 def test_flags_that_a_compiler_refuses_are_left_out(build, tmp_path, monkeypatch):
     compiler = tmp_path / "compiler.py"
