@@ -69,6 +69,25 @@ def test_shapes_of_creation():
     assert nd.full((2,), 7, out=out) is out and out.asnumpy().tolist() == [7, 7]
 
 
+@pytest.mark.parametrize("call, value", [
+    (lambda out: nd._internal._full(value=2.5, out=out), 2.5), (lambda out: nd._internal._zeros(out=out), 0),
+    (lambda out: nd._internal._ones(out=out), 1), (lambda out: nd._internal._set_value(3.5, out=out), 3.5),
+])  # fmt: skip
+def test_the_array_to_fill_says_the_shape(call, value):
+    """As in MXNet, whose oldest code has these calls."""
+    out = nd.full((2, 3), 9)
+    assert call(out) is out and (out.asnumpy() == value).all() and out.shape == (2, 3)
+
+
+def test_an_array_to_fill_is_given_and_fits():
+    with pytest.raises(mx.MXNetError, match=r"operator _set_value: out=None; expected an NDArray"):
+        nd._internal._set_value(1.0)
+    with pytest.raises(mx.MXNetError, match=r"operator _zeros: out has shape \(2, 3\), the result has shape \(3, 3\)"):
+        nd._internal._zeros(shape=(3, 3), out=nd.ones((2, 3)))
+    with pytest.raises(mx.MXNetError, match="operator _full: the shape of output 0 does not follow"):
+        nd._internal._full(value=1)
+
+
 def test_handles():
     x, s = nd.ones((2,)), mx.sym.Variable("s")
     executor, rows = mx.sym.exp(s).bind(mx.cpu(), [x]), nd.sparse.zeros("row_sparse", (2, 2))

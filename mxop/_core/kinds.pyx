@@ -224,6 +224,7 @@ cdef object run_kernel(object op, object attrs, object inputs, object out, int r
     cdef KernelPlan plan
     cdef Array a
     cdef list results, targets = None
+    attrs = like_result(op, attrs, inputs, out)
     plan = plan_for(op, attrs, inputs) if out is None or (inputs and req == REQ_WRITE) else None
     if plan is not None:
         if out is not None:
@@ -325,8 +326,10 @@ cdef list checked_by_rules(object op, object attrs, object inputs):
     return <list>found
 
 
-cdef object like_result(object op, object attrs, object out):
+cdef object like_result(object op, object attrs, object inputs, object out):
     """Let what is made of no array have the shape of the result, where nothing else says it, and its type."""
+    if out is None or inputs or attrs.get("shape") != () or numpy_shapes():
+        return attrs
     cdef list targets = output_list(op, out, op.num_outputs(attrs, 0), op.num_visible_outputs(attrs, 0))
     cdef Array first
     if targets[0] is None:
@@ -343,8 +346,7 @@ cdef object run_composite(object op, object attrs, object inputs, object out, in
     cdef Bound found
     cdef Plan plan
     cdef int k
-    if out is not None and not inputs and attrs.get("shape") == () and not numpy_shapes():
-        attrs = like_result(op, attrs, out)
+    attrs = like_result(op, attrs, inputs, out)
     if own_rule:
         set_recording(False)
     try:

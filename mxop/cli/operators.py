@@ -19,7 +19,7 @@ _BUILT_IN = "mxop.ops."
 #: Operators of MXNet that are none here, and what there is instead.
 _INSTEAD = {
     **dict.fromkeys(("_cvimdecode", "_cvimread", "_npi_cvimdecode", "_npi_cvimread"), "functions: mx.image.imdecode, imread"),
-    "_imdecode": "mx.image.imdecode", "_npi_Custom": "Custom", "_set_value": "x[:] = value",
+    "_imdecode": "mx.image.imdecode", "_npi_Custom": "Custom", "_set_value": "function: x[:] = value",
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from .._core import core, dispatch
 from ..opdef import registry
 from ..opdef.above import ask
-from ..support.errors import ends_at_caller
+from ..support.errors import OpTypeError, ends_at_caller, shown
 from ..support.missing import names_shown
 from . import control_flow, sampling, sparse, updates
 
@@ -94,6 +94,14 @@ def _of_images(name: str) -> Any:
     return lambda *args, **kwargs: getattr(sys.modules["mxop"].image, name)(*args, **kwargs)
 
 
+def _set_value(src: float = 0.0, out: Any = None, name: str | None = None) -> Any:
+    """Fill an array with a number, and return it; ``out[:] = src`` does so too."""
+    if not isinstance(out, core.NDArray):
+        raise OpTypeError(f"operator _set_value: out={shown(out)}; expected an NDArray, which is filled")
+    out[:] = src
+    return out
+
+
 def fill(parent: types.ModuleType, keep: set[str]) -> None:
     """Put every operator's function where its name says; names in `keep` are written by hand and stay."""
     spaces = make_spaces(parent)
@@ -103,6 +111,7 @@ def fill(parent: types.ModuleType, keep: set[str]) -> None:
     vars(spaces["contrib"]).update({name: getattr(control_flow, name) for name in control_flow.__all__})
     vars(spaces["contrib"]).update(updates.CONTRIB)
     vars(spaces["_internal"]).update({f"_cv{name}": _of_images(name) for name in ("imdecode", "imread")})
+    vars(spaces["_internal"])["_set_value"] = _set_value
     by_hand = {"random": drawing, "sparse": sparse.__all__}
     parent.__getattr__ = _lookup(parent, "")  # type: ignore[method-assign]
     parent.__dir__ = partial(_shown, parent)  # type: ignore[method-assign]
