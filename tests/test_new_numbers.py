@@ -353,6 +353,20 @@ def test_no_question_is_asked_while_a_pattern_is_completed():
     assert trace.numbers["a"] > 2 and not trace.guards.answers  # who has kept it may ask
 
 
+def test_guards_of_another_graph_are_not_those_of_the_first():
+    """A thread may ask whether the first graph holds while another makes a gradient with the same numbers."""
+    trace = Trace({"a": 3.0})
+    a = trace.numbers["a"]
+    assert a > 2
+    trace.closed = True
+    with trace.more_guards() as guards:
+        assert a > 2.5
+        assert trace.holds({"a": 2.25}) and not trace.holds({"a": 1.0})
+        assert not guards.hold({"a": 2.25}) and guards.hold({"a": 2.75})
+        assert list(trace.guards.answers) != list(guards.answers)
+    assert trace.holds({"a": 2.25})
+
+
 def test_parts_that_threads_add_keep_their_values():
     trace = Trace({}, {"a": 5})
     a, parts = trace.numbers["a"], Completions(trace)

@@ -140,7 +140,7 @@ class Pattern:
             self.known.completer = Completer(trace)
             self._lay_out(trace)
             trace.closed = trace.complete = True
-            self.guards = trace.guards
+            self.guards = trace.noting
         self._completed: dict[tuple, Completed] = {}  # the most recent ones
         self._plans: WeakValueDictionary[tuple, Plan] = WeakValueDictionary()  # callers hold the references
         self.derivatives: dict[tuple, tuple[Guards, Pattern] | None] = {}

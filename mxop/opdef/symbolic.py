@@ -97,6 +97,8 @@ class Trace:
     numbers : dict of str to SymbolicNumber
     sizes : dict of str to int
     guards : Guards
+    noting : Guards
+        Those that are recorded now: `guards`, or those of another graph, which other threads must not ask.
     leaves : dict
         The numbers of the leaves of formulas.
     inputs : dict
@@ -106,7 +108,7 @@ class Trace:
     """
 
     def __init__(self, values: Values, sizes: Mapping[str, int] | None = None):
-        self.guards = Guards(self)
+        self.guards = self.noting = Guards(self)
         self.leaves: dict[Expr, SymbolicNumber] = {}
         self.inputs: dict[tuple, tuple[Any, SymbolicNumber]] = {}
         self.closed = self.complete = False
@@ -151,7 +153,7 @@ class Trace:
             return answer  # the author of a function may have kept one of its numbers
         text = self._written(function, operands)
         self._answers[text] = operands, answer
-        self.guards.note(text, operands, answer)
+        self.noting.note(text, operands, answer)
         return answer
 
     @contextmanager
@@ -161,13 +163,13 @@ class Trace:
         Its guards include all earlier ones, whose results may have been cached.
         """
         with self._lock:
-            before, self.guards, self.closed = self.guards, Guards(self), False
+            before, self.noting, self.closed = self.noting, Guards(self), False
             for text, (operands, answer) in self._answers.items():
-                self.guards.note(text, operands, answer)
+                self.noting.note(text, operands, answer)
             try:
-                yield self.guards
+                yield self.noting
             finally:
-                self.guards, self.closed = before, True
+                self.noting, self.closed = before, True
 
     def _product(self, operands: tuple) -> str:
         """Return one expression for all products of the same factors."""
@@ -354,7 +356,7 @@ class SymbolicNumber:
 
     def _query(self, function: Callable, *operands: Any) -> Any:
         key = function, *[a.text if type(a) is SymbolicNumber else a for a in operands if type(a) in _SIZES]
-        asked = None if self.trace.closed or len(key) <= len(operands) else self.trace.guards.asked
+        asked = None if self.trace.closed or len(key) <= len(operands) else self.trace.noting.asked
         if asked is not None and key in asked:
             return asked[key]
         values = [a.value if type(a) is SymbolicNumber else a for a in operands]
