@@ -28,8 +28,8 @@ from .operator import custom_op as _custom_op  # noqa: F401  registers the opera
 
 
 def _late(module, name):
-    """Return a function of a module that is imported when the function is called."""
-    found = _cache(lambda: _import_module(module, __name__))
+    """Return a function of a module that is imported when the function is called, after its package."""
+    found = _cache(lambda: [_import_module(m, __name__) for m in (module.rpartition(".")[0] or module, module)][1])
     return lambda *args, **kwargs: getattr(found(), name)(*args, **kwargs)
 
 
@@ -40,17 +40,15 @@ def _loops_body(operator):
 
 
 def _symbols():
-    import mxop.symbol.operands  # what passes see; a `from` import would first ask the namespace for an operator
-    import mxop.symbol.recorded  # noqa: F401  what autograd recorded
-
-    package = _sys.modules["mxop.symbol"]
-    for name in ("operands", "recorded"):  # another thread may have loaded them and not yet put them there
-        vars(package).setdefault(name, _sys.modules[f"mxop.symbol.{name}"])
+    package = _import_module("mxop.symbol")  # whole, before its modules: a thread may be importing it
+    for name in ("operands", "recorded"):  # what passes see, and what autograd recorded
+        vars(package).setdefault(name, _import_module(f"mxop.symbol.{name}"))
     return package
 
 
 def _call_operator(operator, args, kwargs):
-    symbol = _sys.modules.get("mxop.symbol.symbol")  # where it is not loaded, nobody has symbols
+    package = _sys.modules.get("mxop.symbol")
+    symbol = package and vars(package).get("symbol")  # until it is there, whole, nobody has symbols
     if symbol is not None and symbol.among((*args, *kwargs.values())):
         return symbol.invoke(operator, op.namespace_of(operator.name)[1], *args, **kwargs)
     return ndarray.register.function_of(operator)(*args, **kwargs)

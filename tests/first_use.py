@@ -1,6 +1,7 @@
 """Uses operators for the first time under strain; a program of its own, which ``test_first_use.py`` starts.
 
     python tests/first_use.py threads [OPERATOR...]           sixteen threads at once
+    python tests/first_use.py mixed [USE...] [-n COUNT]        sixteen threads, which use them in orders of their own; COUNT times
     python tests/first_use.py interrupts [USE...] [-n COUNT]   an exception at COUNT (or all) lines of the first use
 
 Each use happens in a child that was forked from a process in which no operator has run, and is followed by a clean one
@@ -188,7 +189,24 @@ def compositions():
     return [a.asnumpy() for a in (y, x.grad, out)]
 
 
-USES = {f.__name__: f for f in (arithmetic, orders, indexing, branching, custom, binding, compositions)}
+def recurrent():
+    """Cells are made of symbols, whose package they import."""
+    outputs, _ = mx.rnn.LSTMCell(3, prefix="first_use_").unroll(2, inputs=mx.sym.Variable("x"), merge_outputs=True)
+    executor = outputs.simple_bind(mx.cpu(), x=(2, 2, 4))
+    for name in executor.arg_dict:
+        executor.arg_dict[name][:] = 0.25
+    return [executor.forward()[0].asnumpy()]
+
+
+def recorded():
+    x = nd.array([0.25, 0.5])
+    x.attach_grad()
+    with autograd.record():
+        y = nd.log_softmax(x) * 2
+    return [autograd.get_symbol(y).eval(**{autograd.get_symbol(y).list_arguments()[0]: x})[0].asnumpy()]
+
+
+USES = {f.__name__: f for f in (arithmetic, orders, indexing, branching, custom, binding, compositions, recurrent, recorded)}
 
 
 def use_of(name):
@@ -233,22 +251,23 @@ def difference(found, wanted):
     return None
 
 
-def in_threads(use, wanted):
-    """Use it from many threads at once; return what went wrong in each."""
-    barrier, problems = threading.Barrier(THREADS), []
+def in_threads(orders):
+    """Use things, pairs of a function and its results, from many threads at once, in the order of each; return what went wrong."""
+    barrier, problems = threading.Barrier(len(orders)), []
 
-    def work():
-        try:
-            barrier.wait()
-            problem = difference(use(), wanted)
-        except BaseException:
-            problem = traceback.format_exc(limit=-4)
-        if problem:
-            problems.append(problem)
+    def work(uses):
+        barrier.wait()
+        for use, wanted in uses:
+            try:
+                problem = difference(use(), wanted)
+            except BaseException:
+                problem = traceback.format_exc(limit=-4)
+            if problem:
+                problems.append(problem)
 
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
-    threads = [threading.Thread(target=work) for _ in range(THREADS)]
+    threads = [threading.Thread(target=work, args=(uses,)) for uses in orders]
     for t in threads:
         t.start()
     for t in threads:
@@ -312,12 +331,28 @@ def strain_threads(names):
         wanted, problem = in_child(use)
         problems = [problem] if problem else None
         if not problem:
-            problems, killed = in_child(lambda use=use, wanted=wanted: in_threads(use, wanted))
+            problems, killed = in_child(lambda uses=[(use, wanted)]: in_threads([uses] * THREADS))
             problems = [killed] if killed else problems
         if problems:
             failures += 1
             print(f"{name}: {len(problems)} of {THREADS} threads: {problems[0]}", flush=True)
     print(f"threads: {len(names)} first uses, {failures} failed")
+    return failures
+
+
+def strain_mixed(names, times):
+    """What one thread imports first, another needs while it is imported."""
+    uses = [use_of(name) for name in names]
+    pairs = [(use, in_child(use)[0]) for use in uses]
+    failures = 0
+    for seed in range(times):
+        rng = np.random.default_rng(seed)
+        orders = [[pairs[k] for k in rng.permutation(len(pairs))] for _ in range(THREADS)]
+        problems, killed = in_child(lambda orders=orders: in_threads(orders))
+        if killed or problems:
+            failures += 1
+            print(f"time {seed}: {killed or problems[0]}", flush=True)
+    print(f"mixed: {len(names)} first uses, {times} times, {failures} failed")
     return failures
 
 
@@ -348,7 +383,7 @@ def strain_interrupts(names, most):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["threads", "interrupts"])
+    parser.add_argument("what", choices=["threads", "mixed", "interrupts"])
     parser.add_argument("names", nargs="*", help="operators, or " + ", ".join(USES))
     parser.add_argument(
         "-n", type=int, help="how many line events of each use are interrupted (the first and the last of every line)"
@@ -356,7 +391,10 @@ def main():
     given = parser.parse_args()
     faulthandler.enable()
     names = given.names or [*USES, *(op.name for op in mx.op.operators() if find(op.name) is not None)]
-    failed = strain_threads(names) if given.what == "threads" else strain_interrupts(names, given.n)
+    if given.what == "mixed":
+        failed = strain_mixed(given.names or [*USES], given.n or 10)
+    else:
+        failed = strain_threads(names) if given.what == "threads" else strain_interrupts(names, given.n)
     sys.exit(1 if failed else 0)
 
 

@@ -28,7 +28,7 @@ def first_use(*arguments, timeout=300):
     return done.stdout.splitlines()[-1]
 
 
-PARTS = ["arithmetic", "orders", "indexing", "branching", "custom", "binding", "compositions"]
+PARTS = ["arithmetic", "orders", "indexing", "branching", "custom", "binding", "compositions", "recurrent", "recorded"]
 OPERATORS = [
     "exp",
     "quadratic",
@@ -46,6 +46,10 @@ OPERATORS = [
 
 def test_sixteen_threads_at_once():
     assert first_use("threads", *PARTS, *OPERATORS) == f"threads: {len(PARTS) + len(OPERATORS)} first uses, 0 failed"
+
+
+def test_threads_begin_with_other_things():
+    assert first_use("mixed", "-n", "8") == f"mixed: {len(PARTS)} first uses, 8 times, 0 failed"
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -69,6 +69,16 @@ def test_arrows_point_down():
     assert not wrong
 
 
+def test_no_thread_waits_for_a_package_that_waits_for_it():
+    """What other folders import one module at a time: these do not import the package, or it imports none of them at once."""
+    graph = imported(PACKAGE / "graph" / "__init__.py")
+    assert not [m for m in graph if m.startswith("mxop.graph.")]
+    for path in (PACKAGE / "symbol").glob("*.py"):
+        names = [m.removeprefix("mxop.symbol.") for m in imported(path) if m.startswith("mxop.symbol.")]
+        if path.name != "__init__.py":  # `from . import x`, which names a module, waits for the package first
+            assert not [n for n in names if (PACKAGE / "symbol" / f"{n}.py").exists()], path.name
+
+
 def test_what_is_common_imports_nothing_else():
     assert rows()["support"] == 0 and list(rows()).count("support") == 1
     for path in (PACKAGE / "support").rglob("*.py"):
@@ -127,7 +137,7 @@ NAMED = {
         _kernels/include/mxop_few_type.h:MX_FEW_REGISTERS _kernels/include/mxop_gemm_kernels.h:MX_GEMM_BYTES
         _kernels/include/mxop_gemm_kernels.h:MX_GEMM_AHEAD ops/convolved.py:VECTOR""",
     "how long a graph takes to be built, how large a program becomes": """
-        graph/expand.py:_MAX_NESTING graph/fuse.py:MAX_INSTRUCTIONS graph/measure.py:MOST
+        graph/expansion.py:_MAX_NESTING graph/fuse.py:MAX_INSTRUCTIONS graph/measure.py:MOST
         graph/mirror.py:MOST_SEGMENTS graph/passes/base.py:_MAX_SWEEPS graph/recompute.py:MAX_COST
         graph/stages.py:MAX_CALLS graph/strips.py:MAX_MEMBERS graph/strips.py:MAX_SEARCHED ops/binary.py:_MOST_BITS""",
     "loops in Python, of each turn of which its own cost is the greatest": "ops/sample.py:_MANY",

@@ -134,7 +134,7 @@ def bound() -> SVG:
         (["symbol", "an immutable graph"], DATA),
         (["inference", "graph/infer: shapes and types, both ways"], PLAIN),
         (["passes of the stage symbol", "stable forms in the place of others"], PLAIN),
-        (["lowering", "graph/gradient: backward nodes", "graph/expand: composites become what they call"], PLAIN),
+        (["lowering", "graph/gradient: backward nodes", "graph/expansion: composites, call by call"], PLAIN),
         (["passes of the stage graph", "constants, algebra, equal nodes merged"], PLAIN),
     ])  # fmt: skip
     right = column(560, 14, 320, [

@@ -63,6 +63,8 @@ def runtime(*names: str) -> list[str]:
 
 def openmp_of_llvm() -> list[str]:
     """Return LLVM's OpenMP library, which stands in for gcc's, and the tool that explains it to ThreadSanitizer."""
+    if shutil.which("clang") is None:
+        sys.exit("--threads needs LLVM's libomp and libarcher, and finds them by clang, which is not on the PATH")
     folder = Path(output_of("clang", "-print-resource-dir")).parents[1]
     found = [folder / "libomp.so", folder / "libarcher.so"]
     if not all(p.exists() for p in found):

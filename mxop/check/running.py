@@ -11,7 +11,7 @@ import numpy as np
 from .. import autograd, context
 from .._kernels import interp, team
 from ..graph import patterns
-from ..graph.expand import expand
+from ..graph.expansion import expand
 from ..graph.ir import Graph, Node, variable
 from ..graph.specs import Specs
 from ..opdef import Operator, registry

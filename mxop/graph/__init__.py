@@ -8,14 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..support.missing import hooks
-from .backends import backends
-from .expand import expand
-from .verify import verify
 
 if TYPE_CHECKING:
     from .assignment import assign
-    from .backends import register_backend, unregister_backend
+    from .backend_table import backends, register_backend, unregister_backend
     from .executor import Executor
+    from .expansion import expand
     from .functions import Computation, computation, deriv
     from .gradient import gradients
     from .infer import Known, Shapes, Types
@@ -37,12 +35,15 @@ if TYPE_CHECKING:
     )
     from .patterns import planned
     from .traced import compiled
+    from .verification import verify
 
-#: The module of each name; it is imported when the name is first used.  Functions with the names of modules are above.
+#: The module of each name; it is imported when the name is first used.  Nothing is imported at once: a thread that waits here for
+#: a module, which another thread imports, would be waited for by that module.
 _MODULES = {
     "assignment": ("assign",),
-    "backends": ("register_backend", "unregister_backend"),
+    "backend_table": ("backends", "register_backend", "unregister_backend"),
     "executor": ("Executor",),
+    "expansion": ("expand",),
     "functions": ("Computation", "computation", "deriv"),
     "gradient": ("gradients",),
     "infer": ("Known", "Shapes", "Types"),
@@ -53,6 +54,7 @@ _MODULES = {
                "switch_passes", "unregister_pass", "visit"),
     "patterns": ("planned",),
     "traced": ("compiled",),
+    "verification": ("verify",),
 }  # fmt: skip
 _LATER = {name: f"{__name__}.{module}:{name}" for module, names in _MODULES.items() for name in names}
 __all__ = [

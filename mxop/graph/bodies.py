@@ -18,7 +18,7 @@ from ..support.memo import keep
 from ..support.shape_mode import numpy_shape
 from .builder import Builder
 from .epoch import epoch
-from .expand import expand
+from .expansion import expand
 from .infer import Known
 from .ir import Entry, Graph, Node, variable
 from .lowering import Lowered, optimized

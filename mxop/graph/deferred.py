@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from ..opdef import Attrs, registry
 from ..support.errors import OpValueError, UnknownShapeError
 from .bodies import Bodied, Named
-from .expand import expand, expand_ahead, refuse_modes
+from .expansion import expand, expand_ahead, refuse_modes
 from .gradient import gradients
 from .ir import Entry, Graph, Node
 from .rewrite import exchanged

@@ -14,7 +14,7 @@ from ..support import dtypes
 from ..support.errors import MXNetError, OpTypeError, OpValueError, all_end_at_caller, closest
 from ..support.handles import handle
 from ..support.memo import keep
-from .expand import give_state
+from .expansion import give_state
 from .feeding import WRITER, Heads, assign, head_missing, listed_heads
 from .garbage import collected_later
 from .ir import Entry, Graph, Node, describe

@@ -8,7 +8,7 @@ from typing import Any
 from ..opdef import Attrs, Kernel, infer
 from .bodies import is_zero, kept, specs_of
 from .builder import Builder
-from .expand import expand
+from .expansion import expand
 from .gradient import active_nodes, gradients
 from .ir import NO_ATTRS, Entry, Graph, Node, variable
 from .loops import Counts, Loop

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..opdef import infer, registry
 from ..support.shape_mode import numpy_shape
 from .assignment import settled
-from .expand import expand
+from .expansion import expand
 from .gradient import gradients
 from .infer import Known
 from .ir import Entry, Graph, Node, variable

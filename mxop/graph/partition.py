@@ -8,7 +8,7 @@ from typing import Any
 from ..opdef import registry
 from ..support.errors import MXNetError, OpValueError
 from . import symbols
-from .backends import get_backend
+from .backend_table import get_backend
 from .infer import Known, located
 from .ir import Entry, Graph, Node, describe, variable
 from .ordering import own_names

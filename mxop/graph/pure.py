@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .assignment import NAME as ASSIGN
-from .expand import expand
+from .expansion import expand
 from .ir import Entry, Graph, Node
 from .specs import Specs
 from .states import Effects

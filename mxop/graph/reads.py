@@ -9,7 +9,7 @@ from ..opdef import Attrs, Elementwise, Operator
 from ..opdef.operator import ASKS, RuleReads
 from ..support.errors import MXNetError, UnknownShapeError
 from .builder import Builder, Value
-from .expand import expand
+from .expansion import expand
 from .ir import Graph, Node, variable
 from .specs import Specs
 

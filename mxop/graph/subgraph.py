@@ -14,9 +14,9 @@ from ..opdef.params import REQUIRED, Param
 from ..support.errors import OpTypeError
 from ..support.memo import keep
 from . import symbols
-from .backends import get_backend
+from .backend_table import get_backend
 from .calls import replayed
-from .expand import expand
+from .expansion import expand
 from .gradient import gradients
 from .ir import Entry, Graph, Node, variable
 from .specs import solved_inside

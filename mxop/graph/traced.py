@@ -20,7 +20,7 @@ from ..support.memo import keep
 from .builder import Builder, Value
 from .calls import replayed
 from .draws import in_turn
-from .expand import expand
+from .expansion import expand
 from .halves import HALF_TYPES, widened
 from .ir import Entry, Graph, Node, variable
 from .outside import Outside

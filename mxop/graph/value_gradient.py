@@ -7,7 +7,7 @@ from functools import partial
 
 from ..support.errors import OpTypeError, OpValueError
 from .builder import CONTROL, Builder, Value
-from .expand import expand
+from .expansion import expand
 from .gradient import gradients
 from .ir import Graph
 

@@ -11,8 +11,8 @@ from threading import RLock
 from typing import Any
 
 from .._core import dispatch, native_host, native_library
-from ..graph.backends import backends as known_backends
-from ..graph.backends import register_backend, unregister_backend
+from ..graph.backend_table import backends as known_backends
+from ..graph.backend_table import register_backend, unregister_backend
 from ..opdef import registry
 from ..support.distribution import VERSION
 from ..support.errors import MXNetError, ends_at_caller

@@ -13,10 +13,10 @@ from ..graph.ir import Entry, Graph, Node, describe
 from ..opdef import infer
 from ..support import dtypes
 from ..support.errors import OpTypeError, OpValueError, closest, items
-from . import sparse_executor
 from .compose import compose
 from .inference import _checked_shape, _match, solve_shapes, solve_types
 from .sharing import Sharing
+from .sparse_executor import SparseExecutor, gradient_storage, is_sparse, makes_sparse, storage_of
 
 _REQS = ("null", "write", "add")
 
@@ -46,7 +46,6 @@ def _one_of_each_name(symbol: Any) -> Any:
 def _executor(symbol: Any, ctx: Any, arrays: list[Any], grads: list[Any], reqs: list[str], aux: list[Any], passes: Any) -> Any:
     """Return the executor for arrays that may be sparse."""
     from ..graph.executor import Executor
-    from .sparse_executor import SparseExecutor, is_sparse, makes_sparse
 
     sparse = any(map(is_sparse, (*arrays, *grads, *aux))) or any(map(makes_sparse, Graph(symbol._entries).nodes))
     return (SparseExecutor if sparse else Executor)(symbol, ctx, arrays, grads, reqs, aux, passes)
@@ -64,7 +63,7 @@ def simple_bind(
     names = _names(arguments, "argument")
     _names(states, "auxiliary state")
     reqs = requests(grad_req, names)
-    stored = sparse_executor.storage_of(arguments, stype_dict, OpValueError)
+    stored = storage_of(arguments, stype_dict, OpValueError)
     wanted = [r != "null" for r in reqs]
     for found in sharing.groups.values():
         _check_context(found)
@@ -94,7 +93,7 @@ def _arrays_for(
             for n, want, stype in zip(nodes, wanted, stored, strict=True)
         ]
 
-    by_gradient = [sparse_executor.gradient_storage(graph, n, stype) for n, stype in zip(arguments, stored, strict=True)]
+    by_gradient = [gradient_storage(graph, n, stype) for n, stype in zip(arguments, stored, strict=True)]
     every, dense = [True] * len(arguments), ["default"] * len(states)
     return (
         made(sharing.argument, arguments, every, stored), made(sharing.gradient, arguments, wanted, by_gradient),

@@ -18,7 +18,7 @@ from ..opdef.above import provide
 from ..opdef.docs import documentation, signature
 from ..support.errors import MXNetError, ends_at_caller, shorten
 from ..support.missing import error, names_shown
-from . import control_flow
+from .control_flow import cond, foreach, while_loop
 from .symbol import Symbol, create, invoke
 
 _made: dict[tuple[str, str], Callable] = {}  # by registered name, and name in a namespace
@@ -154,7 +154,7 @@ def make_namespaces(parent: types.ModuleType) -> None:
             vars(module).update(sampling.functions(_drawing, draw, get_prob=True))
         elif space == "contrib":
             vars(module).update(sampling.contrib_functions(draw))
-            vars(module).update({name: getattr(control_flow, name) for name in control_flow.__all__})
+            vars(module).update(cond=cond, foreach=foreach, while_loop=while_loop)
         sys.modules[module.__name__] = module
         setattr(parent, space, module)
 

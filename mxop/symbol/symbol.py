@@ -42,8 +42,10 @@ from ..support.errors import (
 from ..support.files import path_of, reading, reporting
 from ..support.handles import handle
 from ..support.missing import error
-from . import binding, inference, serialize
+from .binding import bind, gradient, optimize, optimize_for, simple_bind
 from .compose import compose, copied, is_attribute, listed, make_node, marked, outputs_of
+from .inference import infer_shape, infer_type
+from .serialize import from_json, to_json
 from .sharing import Sharing
 
 if TYPE_CHECKING:
@@ -329,24 +331,24 @@ class Symbol(Arithmetic):
         >>> (a * b + b * c).infer_shape()
         ([(2, 3), (2, 3), (2, 3)], [(2, 3)], [])
         """
-        return inference.infer_shape(self, args, kwargs, partial=False)
+        return infer_shape(self, args, kwargs, partial=False)
 
     def infer_shape_partial(self, *args: Any, **kwargs: Any) -> tuple[list, list, list]:
         """Infer shapes as far as possible; an unknown dimension is 0, an unknown rank ``()``."""
-        return inference.infer_shape(self, args, kwargs, partial=True)
+        return infer_shape(self, args, kwargs, partial=True)
 
     def infer_type(self, *args: Any, **kwargs: Any) -> tuple[list | Any, list | Any, list | Any]:
         """Infer all element types from those given; three times None when something remains unknown."""
-        return inference.infer_type(self, args, kwargs, partial=False)
+        return infer_type(self, args, kwargs, partial=False)
 
     def infer_type_partial(self, *args: Any, **kwargs: Any) -> tuple[list, list, list]:
         """Infer element types as far as possible; an unknown one is None."""
-        return inference.infer_type(self, args, kwargs, partial=True)
+        return infer_type(self, args, kwargs, partial=True)
 
     # ---- files ------------------------------------------------------------------------------------------------------
     def tojson(self, remove_amp_cast: bool = True) -> str:
         """Return the symbol as MXNet's JSON."""
-        return serialize.to_json(self._entries, remove_amp_cast)
+        return to_json(self._entries, remove_amp_cast)
 
     def save(self, fname: str, remove_amp_cast: bool = True) -> None:
         """Write the symbol to a file, as MXNet's JSON."""
@@ -381,7 +383,7 @@ class Symbol(Arithmetic):
         passes : sequence of (str or Pass), or dict of str to bool, optional
             What is done to the graph: these passes alone, or what differs from the usual: ``{'fuse': False}``.
         """
-        return binding.bind(self, ctx, args, args_grad, grad_req, aux_states, passes)
+        return bind(self, ctx, args, args_grad, grad_req, aux_states, passes)
 
     def simple_bind(
         self, ctx: Any, grad_req: Any = "write", type_dict: Any = None, stype_dict: Any = None, group2ctx: Any = None,
@@ -412,7 +414,7 @@ class Symbol(Arithmetic):
             Shapes of arguments.
         """
         sharing = Sharing(ctx, group2ctx, shared_arg_names, shared_exec, shared_buffer)
-        return binding.simple_bind(self, ctx, grad_req, type_dict, kwargs, passes, sharing, stype_dict)
+        return simple_bind(self, ctx, grad_req, type_dict, kwargs, passes, sharing, stype_dict)
 
     def optimize(self, passes: Any = None, type_dict: Any = None, **shapes: Any) -> Symbol:
         """Return the symbol after passes; it computes the same.
@@ -434,7 +436,7 @@ class Symbol(Arithmetic):
         >>> y.optimize(x=(2, 3)).get_internals().list_outputs()
         ['x', 'y_output']
         """
-        return Symbol(binding.optimize(self, passes, type_dict, shapes))
+        return Symbol(optimize(self, passes, type_dict, shapes))
 
     def optimize_for(self, backend: str, args: Any = None, aux: Any = None, ctx: Any = None, **options: Any) -> Symbol:
         """Return the symbol as a backend wants it: changed, or with parts that the backend runs itself.
@@ -454,7 +456,7 @@ class Symbol(Arithmetic):
         OpLookupError
             When there is no such backend.
         """
-        return binding.optimize_for(self, backend, args, aux, ctx, options)
+        return optimize_for(self, backend, args, aux, ctx, options)
 
     def after(self, *before: Any) -> Symbol:
         """Return a symbol of the same value that is computed after others; see :func:`mxop.graph.after`."""
@@ -463,7 +465,7 @@ class Symbol(Arithmetic):
     def eval(self, ctx: Any = None, **kwargs: Any) -> list[NDArray]:
         """Compute the outputs from arrays given by argument name, those of states included."""
         states = {name: kwargs.pop(name) for name in self.list_auxiliary_states() if name in kwargs}
-        return binding.bind(self, ctx, kwargs, None, "null", states).forward()
+        return bind(self, ctx, kwargs, None, "null", states).forward()
 
     def gradient(self, wrt: Sequence[str]) -> Symbol:
         """Return the gradient of the sum of all outputs with respect to arguments, as a symbol.
@@ -480,7 +482,7 @@ class Symbol(Arithmetic):
         >>> second.eval(x=mx.nd.array([1, 2]))[0].asnumpy().tolist()
         [6.0, 12.0]
         """
-        return Symbol(binding.gradient(self, wrt))
+        return Symbol(gradient(self, wrt))
 
     grad = gradient
 
@@ -629,7 +631,7 @@ def load_json(json_str: str, allow_missing: bool = False) -> Symbol:
     """
     if not isinstance(json_str, (str, bytes)):
         raise OpTypeError(f"json_str is required to be a string, got {type(json_str).__name__}")
-    return Symbol(serialize.from_json(json_str, allow_missing))
+    return Symbol(from_json(json_str, allow_missing))
 
 
 fromjson = load_json

@@ -9,15 +9,9 @@
 #define MX_I int32_t
 #define MX_(name) name##_f32
 #include "mxop_around_type.h"
-#undef MX_T
-#undef MX_I
-#undef MX_
 #define MX_T double
 #define MX_I int64_t
 #define MX_(name) name##_f64
 #include "mxop_around_type.h"
-#undef MX_T
-#undef MX_I
-#undef MX_
 
 #endif

@@ -62,3 +62,7 @@ static void MX_(mx_look_around)(const void *x, const void *y, ptrdiff_t n, const
         weights[2 * MX_AROUND + j] = below[j] * left[j], weights[3 * MX_AROUND + j] = below[j] * right[j];
     }
 }
+
+#undef MX_T
+#undef MX_I
+#undef MX_

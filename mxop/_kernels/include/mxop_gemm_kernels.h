@@ -101,14 +101,6 @@ MX_INLINE void mx_gemm_turn_long(const float *x, ptrdiff_t across, float *to, pt
 #define MX_GEMM_MASKED(x, lanes) ((G(vector))_mm512_maskz_mov_ps((__mmask16)(lanes), (__m512)(x)))
 #define MX_GEMM_ADD(sum, a, b, lanes) ((G(vector))_mm512_mask3_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(sum), (__mmask16)(lanes)))
 #include "mxop_gemm_type.h"
-#undef T
-#undef MX_GEMM_SUFFIX
-#undef MX_GEMM_BITS
-#undef MX_GEMM_LOAD
-#undef MX_GEMM_STORE
-#undef MX_GEMM_EVEN
-#undef MX_GEMM_MASKED
-#undef MX_GEMM_ADD
 #define T double
 #define MX_GEMM_SUFFIX f64
 #define MX_GEMM_BITS int64_t
@@ -119,14 +111,6 @@ MX_INLINE void mx_gemm_turn_long(const float *x, ptrdiff_t across, float *to, pt
 #define MX_GEMM_MASKED(x, lanes) ((G(vector))_mm512_maskz_mov_pd((__mmask8)(lanes), (__m512d)(x)))
 #define MX_GEMM_ADD(sum, a, b, lanes) ((G(vector))_mm512_mask3_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(sum), (__mmask8)(lanes)))
 #include "mxop_gemm_type.h"
-#undef T
-#undef MX_GEMM_SUFFIX
-#undef MX_GEMM_BITS
-#undef MX_GEMM_LOAD
-#undef MX_GEMM_STORE
-#undef MX_GEMM_EVEN
-#undef MX_GEMM_MASKED
-#undef MX_GEMM_ADD
 #undef G
 
 #if defined(__clang__)

@@ -617,6 +617,15 @@ static void G(join)(const mx_gemm *g, ptrdiff_t count, void *parts)
 static const mx_gemm_kernels G(kernels) = {WIDTH, 1, G(pack), G(pack_windows), G(pack_places), G(room), G(tile), G(join),
                                             G(kept), G(keep), &G(few)};
 
+/* what it was included with, and its own */
+#undef T
+#undef MX_GEMM_SUFFIX
+#undef MX_GEMM_BITS
+#undef MX_GEMM_LOAD
+#undef MX_GEMM_STORE
+#undef MX_GEMM_EVEN
+#undef MX_GEMM_MASKED
+#undef MX_GEMM_ADD
 #undef LANES
 #undef WIDTH
 #undef NARROW

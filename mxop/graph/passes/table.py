@@ -12,7 +12,7 @@ from ..garbage import collected_later
 from ..infer import Known
 from ..ir import Graph
 from ..ordering import own_names
-from ..verify import snapshot, verify, verify_arguments, verify_kept, verify_untouched
+from ..verification import snapshot, verify, verify_arguments, verify_kept, verify_untouched
 from .base import STAGES, Pass
 
 #: Pass classes or instances, in the order in which they run.
