@@ -29,7 +29,12 @@ from .operator import custom_op as _custom_op  # noqa: F401  registers the opera
 
 def _late(module, name):
     """Return a function of a module that is imported when the function is called, after its package."""
-    found = _cache(lambda: [_import_module(m, __name__) for m in (module.rpartition(".")[0] or module, module)][1])
+
+    @_cache
+    def found():
+        _import_module(module.rpartition(".")[0] or module, __name__)
+        return _import_module(module, __name__)
+
     return lambda *args, **kwargs: getattr(found(), name)(*args, **kwargs)
 
 

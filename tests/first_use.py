@@ -1,7 +1,7 @@
 """Uses operators for the first time under strain; a program of its own, which ``test_first_use.py`` starts.
 
     python tests/first_use.py threads [OPERATOR...]           sixteen threads at once
-    python tests/first_use.py mixed [USE...] [-n COUNT]        sixteen threads, which use them in orders of their own; COUNT times
+    python tests/first_use.py mixed [USE...] [-n COUNT]        sixteen threads, each in an order of its own; COUNT times
     python tests/first_use.py interrupts [USE...] [-n COUNT]   an exception at COUNT (or all) lines of the first use
 
 Each use happens in a child that was forked from a process in which no operator has run, and is followed by a clean one
@@ -252,7 +252,10 @@ def difference(found, wanted):
 
 
 def in_threads(orders):
-    """Use things, pairs of a function and its results, from many threads at once, in the order of each; return what went wrong."""
+    """Use things, pairs of a function and its results, from many threads at once; return what went wrong.
+
+    `orders` has the things of each thread.
+    """
     barrier, problems = threading.Barrier(len(orders)), []
 
     def work(uses):

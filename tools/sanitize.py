@@ -116,7 +116,7 @@ def run(tree: Path, folder: Path, preload: str, flags: str, arguments: Sequence[
         # Python's own memory lives until the end, so leaks are for tests to measure; some tests ask for too much memory; and
         # gcc before 13 puts vectors of 64 bytes at odd places where frames are kept to find their use after return
         ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:detect_stack_use_after_return=0",
-        TSAN_OPTIONS="ignore_noninstrumented_modules=1:halt_on_error=1:history_size=4",
+        TSAN_OPTIONS="ignore_noninstrumented_modules=1:halt_on_error=1:history_size=4:die_after_fork=0",
     )  # fmt: skip
     # reports are written to the process's own stderr, which pytest must not capture
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--capture=sys", *arguments]

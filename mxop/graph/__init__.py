@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from .traced import compiled
     from .verification import verify
 
-#: The module of each name; it is imported when the name is first used.  Nothing is imported at once: a thread that waits here for
-#: a module, which another thread imports, would be waited for by that module.
+#: The module of each name; it is imported when the name is first used.  Nothing is imported at once: a thread that waited here
+#: for a module, which another thread imports, would be waited for by that module.
 _MODULES = {
     "assignment": ("assign",),
     "backend_table": ("backends", "register_backend", "unregister_backend"),
