@@ -10,8 +10,10 @@ whose results must be those of a child that nothing disturbed.  Prints what went
 
 import argparse
 import faulthandler
+import importlib
 import os
 import pickle
+import random
 import signal
 import sys
 import threading
@@ -206,7 +208,20 @@ def recorded():
     return [autograd.get_symbol(y).eval(**{autograd.get_symbol(y).list_arguments()[0]: x})[0].asnumpy()]
 
 
-USES = {f.__name__: f for f in (arithmetic, orders, indexing, branching, custom, binding, compositions, recurrent, recorded)}
+def imported():
+    """Modules that few programs need, in any order, and one that there is not."""
+    names = ["rnn", "symbol", "symbol.contrib", "graph", "io", "metric", "kvstore", "contrib.text", "contrib.amp", "image"]
+    for name in random.sample(names, len(names)):
+        importlib.import_module(f"mxop.{name}")
+    try:
+        importlib.import_module("mxop.gluon")
+    except ImportError as problem:
+        assert "MXNet has mx.gluon" in str(problem)
+    return []
+
+
+USES = {f.__name__: f for f in (arithmetic, orders, indexing, branching, custom, binding, compositions, recurrent, recorded,
+                                imported)}  # fmt: skip
 
 
 def use_of(name):

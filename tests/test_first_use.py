@@ -28,7 +28,9 @@ def first_use(*arguments, timeout=300):
     return done.stdout.splitlines()[-1]
 
 
-PARTS = ["arithmetic", "orders", "indexing", "branching", "custom", "binding", "compositions", "recurrent", "recorded"]
+PARTS = [
+    "arithmetic", "orders", "indexing", "branching", "custom", "binding", "compositions", "recurrent", "recorded", "imported",
+]  # fmt: skip
 OPERATORS = [
     "exp",
     "quadratic",

@@ -57,6 +57,17 @@ def test_no_operator_of_mxnet_is_taken_for_another():
     assert NOT_YET in told(lambda: mx.op.get("_npi_sin"))
 
 
+def test_nothing_is_imported_where_python_holds_a_lock_for_all_imports():
+    code = (
+        "import sys, mxop; there = {*sys.modules}\n"
+        "for name in ('gluon', 'symbol.nosuch', 'ndarray.csr_matrix', 'rnn.cell', 'contrib.onnx', 'sym', 'io.MXDataIter'):\n"
+        "    for finder in (f for f in sys.meta_path if f.__module__.startswith('mxop.')):\n"
+        "        finder.find_spec('mxop.' + name, mxop.__path__)\n"
+        "print({*sys.modules} - there)\n"
+    )
+    assert run_python(code) == "set()"
+
+
 SPACES = ("contrib", "linalg", "random", "image", "sparse")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from typing import Any
 
 import numpy as np
@@ -133,19 +134,32 @@ class Finder:
     """
 
     @staticmethod
-    def find_spec(fullname: str, path: Any = None, target: Any = None) -> None:
-        """Raise for a name that MXNet has; return None for all else."""
-        fullname = Moved.home(fullname)
-        if not fullname.startswith("mxop."):
-            return
-        module, _, name = fullname.rpartition(".")
-        if name.startswith("__") or hasattr(sys.modules.get(module), name):
-            return
-        module = public(module)
-        known = mxnet_names.path_of(module, name)
-        if known is not None and not is_elsewhere(known, module):
-            # without its name in the error, which ``from mxop import gluon`` would take for a reason to go on
-            raise NotYetImportError(f"cannot import {name!r} from {module!r}: MXNet has {known}, {NOT_YET}")
+    def find_spec(fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        """Return the specification of a name that MXNet has, which is looked into once it is loaded; None for all else.
+
+        Nothing is imported here, where Python holds a lock that all imports need: other threads would wait for ever.
+        """
+        module, _, name = Moved.home(fullname).rpartition(".")
+        if module.partition(".")[0] != "mxop" or name.startswith("__") or name in vars(sys.modules.get(module, sys)):
+            return None
+        return None if mxnet_names.path_of(public(module), name) is None else ModuleSpec(fullname, Finder)  # type: ignore[arg-type]
+
+    @staticmethod
+    def create_module(spec: ModuleSpec) -> Any:
+        """Raise the error for the name; return the module if another thread, which imports its package, has made it."""
+        module, _, name = Moved.home(spec.name).rpartition(".")
+        import_module(module)
+        if spec.name in sys.modules:
+            return sys.modules[spec.name]
+        known = mxnet_names.path_of(public(module), name)
+        if known is None or hasattr(sys.modules.get(module), name) or is_elsewhere(known, public(module)):
+            raise ModuleNotFoundError(f"No module named {spec.name!r}", name=spec.name)
+        # without its name in the error, which ``from mxop import gluon`` would take for a reason to go on
+        raise NotYetImportError(f"cannot import {name!r} from {public(module)!r}: MXNet has {known}, {NOT_YET}")
+
+    @staticmethod
+    def exec_module(module: Any) -> None:
+        """Do nothing: what comes so far has been made."""
 
 
 def watch_imports() -> None:
