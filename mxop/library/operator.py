@@ -159,22 +159,20 @@ class LibraryOperator(External):
 
     def grad(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> list | None:
         name = self.gradient_name
-        if name is None:
-            if self.native.has_backward:
-                found = self._gradients(attrs, heads, inputs, outputs)
-                if found is None:
-                    return super().grad(F, attrs, heads, inputs, outputs, needed)
-                states = self.bound_to(attrs).mutated
-                return [g if needed[k] and k not in states else None for k, g in enumerate(found)]
+        if name is not None:
+            op = registry.get(name)
+            found = F._invoke(op, [*heads, *inputs, *outputs], op.parse(dict(self.plain_attrs(attrs))))
+            grads = list(found) if isinstance(found, (list, tuple)) else [found]
+            if len(grads) != len(inputs):
+                raise MXNetError(f"operator {name} is the gradient of {self.name}, which has {len(inputs)} inputs, but gives "
+                                 f"{len(grads)} outputs")  # fmt: skip
+        elif not self.native.has_backward:
             raise MXNetError(f"operator {self.name} of library {self.native.library} has no gradient: it registers neither "
                              f"setBackward nor setGradient")  # fmt: skip
-        op = registry.get(name)
-        given = [*heads, *inputs, *outputs]
-        found = F._invoke(op, given, op.parse(dict(self.plain_attrs(attrs))))
-        grads = list(found) if isinstance(found, (list, tuple)) else [found]
-        if len(grads) != len(inputs):
-            raise MXNetError(f"operator {name} is the gradient of {self.name}, which has {len(inputs)} inputs, but gives "
-                             f"{len(grads)} outputs")  # fmt: skip
+        else:
+            grads = self._gradients(attrs, heads, inputs, outputs)
+            if grads is None:
+                return super().grad(F, attrs, heads, inputs, outputs, needed)
         states = self.bound_to(attrs).mutated
         return [g if needed[k] and k not in states else None for k, g in enumerate(grads)]
 
