@@ -68,18 +68,8 @@ class LibraryOperator(External):
         found = native_infer.infer_shapes(bound, list(ins), list(outs))
         if found is None:  # it lacks an input
             return ins, outs
-        done = self._agreed(names, [*found[0], *found[1]], [*ins, *outs])
+        done = infer.agreed(self.name, names, [*found[0], *found[1]], [*ins, *outs], ", but the library infers")
         return done[: len(ins)], done[len(ins) :]
-
-    def _agreed(self, names: list[str], found: list, known: list) -> list:
-        result = []
-        for name, new, old in zip(names, found, known, strict=True):
-            try:
-                result.append(infer.unify(new, old))
-            except infer.Conflict:
-                raise MXNetError(f"operator {self.name}: {name} has shape {infer.show(old)}, but the library infers "
-                                 f"{infer.show(new)}") from None  # fmt: skip
-        return result
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
         bound = self.bound_to(attrs)
