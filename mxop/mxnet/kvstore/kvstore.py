@@ -12,7 +12,7 @@ from ... import ndarray as nd
 from ...ndarray import NDArray
 from ...ndarray.sparse import BaseSparseNDArray
 from ...support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, shown
-from ...support.files import path_of, reading, reporting
+from ...support.files import contents, path_of, reporting
 from ...support.nested import leaves
 from ..optimizer import Optimizer, get_updater
 from .base import LOCAL, KVStoreBase
@@ -172,8 +172,7 @@ class KVStore(KVStoreBase):
     def load_optimizer_states(self, fname: str) -> None:
         """Read the states of the optimizer from a file."""
         updater, path = self._states("load_optimizer_states"), path_of(fname, "load_optimizer_states")
-        with reporting("load_optimizer_states", path), reading(path) as file:
-            content = file.read()
+        content = contents(path, "load_optimizer_states")
         try:
             updater.set_states(content)
         except MXNetError as problem:
