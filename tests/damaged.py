@@ -12,6 +12,7 @@ import io
 import json
 import os
 import pickle
+import pickletools
 import random
 import resource
 import struct
@@ -110,11 +111,14 @@ _WIDTHS = {1: b"KqhCU\x80\x8a\x8c", 2: b"M", 4: b"JjrXTB\x8b", 8: b"G\x8d\x8e\x9
 _USED = {1: b"\x85", 2: b"a\x86R\x81b\x93", 3: b"s\x87"}
 
 
+_RUNS = [op.code.encode("latin-1") for op in pickletools.opcodes if op.name in _RUN]
+
+
 def instructions(draw):
     """Return a pickle of random instructions; most of them find the operands that they need."""
     found, depth, marks = bytearray(draw.choice([b"\x80\x02", b"}", b"(", b"\x80\x04]"])), 1, 0
     for _ in range(draw.randint(1, 40)):
-        op = draw.choice([*_RUN, b")", b"(", b"}", b"c", b"C", b"K", b"h", b"R", b"b", b"t", b"\x86"])
+        op = draw.choice([*_RUNS, b")", b"(", b"}", b"c", b"C", b"K", b"h", b"R", b"b", b"t", b"\x86"])
         if draw.random() < 0.97:  # else it may lack what it needs
             if depth < next((n for n, ops in _USED.items() if op in ops), 0) or (op in b"tldeu" and not marks):
                 continue

@@ -121,10 +121,13 @@ _REQUESTS = {c.WRITE: "write", c.ADD: "add", c.NULL: "null"}
 def _request(case: Case, what: str, values: list[np.ndarray], plain: tuple[list, list], req: int, strided: bool) -> None:
     outs, before = [], []
     for o in plain[0]:
-        target = _strided_like(o, case.device) if strided else c.out_like(o, case.device)
         start = case.rng.integers(1, 5, o.shape).astype(c.numpy_dtype(c.name_of(o)))
-        c.store(target, start)
-        outs.append(target)
+        if strided:  # in Fortran order, with gaps
+            gaps = np.empty((2, *(d + 1 for d in o.shape)), "b", order="F")
+            outs.append(_laid(start, case.device, gaps[(1, *map(slice, o.shape), ...)]))
+        else:
+            outs.append(c.out_like(o, case.device))
+            c.store(outs[-1], start)
         before.append(start)
     states = case.run(values, outs, req)[1]
     for k, state, after in zip(case.states, states, plain[1], strict=True):
@@ -142,16 +145,6 @@ def _request(case: Case, what: str, values: list[np.ndarray], plain: tuple[list,
         else:
             with np.errstate(all="ignore"):
                 c.compare(name, o, (p.asnumpy() + b).astype(b.dtype), 0.0)
-
-
-def _strided_like(array: Any, device: Any) -> Any:
-    """Return an array of the same shape whose elements lie in Fortran order with gaps."""
-    shape = array.shape
-    strides, step = [], 2
-    for d in shape:
-        strides.append(step)
-        step *= max(d, 1) + 1
-    return c.buffer(step + 2, c.name_of(array), device)._view(shape, tuple(strides), 1)
 
 
 def _overlap(case: Case, dtype: str) -> int:
@@ -185,11 +178,11 @@ def layouts(array: np.ndarray) -> list[tuple[str, np.ndarray, Any]]:
     shape = array.shape
     found = []
     if array.ndim >= 2:
-        order = tuple(range(array.ndim))[::-1]
-        found.append(("transposed", array, _permuted(order)))
+        found.append(("transposed", array, _as(np.empty(shape[::-1], "b").T)))
     if array.ndim:
-        found.append(("negative strides", array, _reversed))
-        found.append(("sliced", array, _sliced))
+        found.append(("negative strides", array, _as(np.empty(shape, "b")[(slice(None, None, -1),) * array.ndim])))
+        gaps = np.empty((*(d + 1 for d in shape), 2), "b")
+        found.append(("sliced", array, _as(gaps[(*map(slice, shape), 1)])))
         axis = max(range(array.ndim), key=lambda i: shape[i])
         if shape[axis]:
             same = np.broadcast_to(np.take(array, [0], axis), shape)
@@ -198,28 +191,8 @@ def layouts(array: np.ndarray) -> list[tuple[str, np.ndarray, Any]]:
     return found
 
 
-def _permuted(order: tuple[int, ...]):
-    def make(values: np.ndarray, device: Any) -> Any:
-        strides, step = [0] * values.ndim, 1
-        for axis in order[::-1]:
-            strides[axis] = step
-            step *= max(values.shape[axis], 1)
-        return _filled(values, tuple(strides), 0, values.size, device)
-
-    return make
-
-
-def _reversed(values: np.ndarray, device: Any) -> Any:
-    strides = tuple(-s for s in c.contiguous_strides(values.shape))
-    return _filled(values, strides, max(values.size - 1, 0), values.size, device)
-
-
-def _sliced(values: np.ndarray, device: Any) -> Any:
-    strides, step = [], 2
-    for d in reversed(values.shape):
-        strides.append(step)
-        step *= d + 1
-    return _filled(values, tuple(reversed(strides)), 3, step + 3, device)
+def _as(place: np.ndarray):
+    return lambda values, device: _laid(values, device, place)
 
 
 def _repeated(axis: int):
@@ -236,11 +209,14 @@ def _repeated(axis: int):
 
 
 def _offset(values: np.ndarray, device: Any, by: int = 1) -> Any:
-    return _filled(values, c.contiguous_strides(values.shape), by, values.size + by, device)
+    return _laid(values, device, np.empty(values.size + by, "b")[by:].reshape(values.shape))
 
 
-def _filled(values: np.ndarray, strides: tuple[int, ...], offset: int, n: int, device: Any) -> Any:
-    view = c.buffer(max(n, 1), values.dtype.name, device)._view(values.shape, strides, offset)
+def _laid(values: np.ndarray, device: Any, place: np.ndarray) -> Any:
+    """Return values that lie in memory as a view of single bytes, `place`, lies in that of its base."""
+    base: Any = place.base
+    offset = max(place.ctypes.data - base.ctypes.data, 0)  # of an empty one it may be anything
+    view = c.buffer(max(base.size, 1), values.dtype.name, device)._view(values.shape, place.strides, offset)
     if values.size:
         c.store(view, values)
     return view

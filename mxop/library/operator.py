@@ -68,18 +68,8 @@ class LibraryOperator(External):
         found = native_infer.infer_shapes(bound, list(ins), list(outs))
         if found is None:  # it lacks an input
             return ins, outs
-        done = self._agreed(names, [*found[0], *found[1]], [*ins, *outs])
+        done = infer.agreed(self.name, names, [*found[0], *found[1]], [*ins, *outs], ", but the library infers")
         return done[: len(ins)], done[len(ins) :]
-
-    def _agreed(self, names: list[str], found: list, known: list) -> list:
-        result = []
-        for name, new, old in zip(names, found, known, strict=True):
-            try:
-                result.append(infer.unify(new, old))
-            except infer.Conflict:
-                raise MXNetError(f"operator {self.name}: {name} has shape {infer.show(old)}, but the library infers "
-                                 f"{infer.show(new)}") from None  # fmt: skip
-        return result
 
     def infer_type(self, attrs: Attrs, ins: list[int], outs: list[int]) -> tuple[list[int], list[int]]:
         bound = self.bound_to(attrs)
@@ -159,22 +149,20 @@ class LibraryOperator(External):
 
     def grad(self, F: Any, attrs: Attrs, heads: list, inputs: list, outputs: list, needed: Sequence[bool]) -> list | None:
         name = self.gradient_name
-        if name is None:
-            if self.native.has_backward:
-                found = self._gradients(attrs, heads, inputs, outputs)
-                if found is None:
-                    return super().grad(F, attrs, heads, inputs, outputs, needed)
-                states = self.bound_to(attrs).mutated
-                return [g if needed[k] and k not in states else None for k, g in enumerate(found)]
+        if name is not None:
+            op = registry.get(name)
+            found = F._invoke(op, [*heads, *inputs, *outputs], op.parse(dict(self.plain_attrs(attrs))))
+            grads = list(found) if isinstance(found, (list, tuple)) else [found]
+            if len(grads) != len(inputs):
+                raise MXNetError(f"operator {name} is the gradient of {self.name}, which has {len(inputs)} inputs, but gives "
+                                 f"{len(grads)} outputs")  # fmt: skip
+        elif not self.native.has_backward:
             raise MXNetError(f"operator {self.name} of library {self.native.library} has no gradient: it registers neither "
                              f"setBackward nor setGradient")  # fmt: skip
-        op = registry.get(name)
-        given = [*heads, *inputs, *outputs]
-        found = F._invoke(op, given, op.parse(dict(self.plain_attrs(attrs))))
-        grads = list(found) if isinstance(found, (list, tuple)) else [found]
-        if len(grads) != len(inputs):
-            raise MXNetError(f"operator {name} is the gradient of {self.name}, which has {len(inputs)} inputs, but gives "
-                             f"{len(grads)} outputs")  # fmt: skip
+        else:
+            grads = self._gradients(attrs, heads, inputs, outputs)
+            if grads is None:
+                return super().grad(F, attrs, heads, inputs, outputs, needed)
         states = self.bound_to(attrs).mutated
         return [g if needed[k] and k not in states else None for k, g in enumerate(grads)]
 

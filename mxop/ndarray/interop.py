@@ -377,7 +377,3 @@ def deepcopy(self: NDArray, memo: Any = None) -> NDArray:
     core.copy(self, made)
     made._is_mask = self._is_mask
     return made
-
-
-#: NumPy's ufuncs that are operators, for documentation.
-UFUNCS = tuple(sorted({*_ARITHMETIC, *_TWO, *_ONE, *_ONE_ANY}))

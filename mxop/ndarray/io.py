@@ -16,7 +16,7 @@ from .._core import core
 from ..context import Context, current_context
 from ..support import limits
 from ..support.errors import MXNetError, OpTypeError, OpValueError, all_end_at_caller, shown
-from ..support.files import path_of, reading, reporting
+from ..support.files import contents, path_of, reporting
 from . import creation
 from .sparse.arrays import BaseSparseNDArray, restored
 
@@ -137,8 +137,7 @@ def load(fname: str | os.PathLike[str], *, max_bytes: int | None = None) -> Any:
         When the file is missing, damaged, or holds more than `max_bytes` allow.
     """
     fname = path_of(fname, "nd.load")
-    with reporting("nd.load", fname), reading(fname) as file:
-        content = file.read()
+    content = contents(fname, "nd.load")
     try:
         return load_frombuffer(content, max_bytes=max_bytes)
     except MXNetError as problem:

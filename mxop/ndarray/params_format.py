@@ -72,45 +72,6 @@ class SparseRecord:
     data: np.ndarray
     aux: tuple[np.ndarray, ...]
 
-    @property
-    def dense_nbytes(self) -> int:
-        """Bytes of the array with its zeros filled in."""
-        return math.prod(self.shape) * self.data.dtype.itemsize
-
-    def todense(self, max_bytes: int = 2**31) -> np.ndarray:
-        """Return the array with its zeros filled in.
-
-        Parameters
-        ----------
-        max_bytes : int
-            Refuse to make anything larger: a file of a hundred bytes can declare a shape of any size.
-
-        Returns
-        -------
-        numpy.ndarray
-
-        Raises
-        ------
-        MXNetError
-            If the result would exceed `max_bytes`, or the parts do not describe an array of this shape.
-        """
-        problem = _sparse_problem(self)
-        if problem:
-            raise MXNetError(f"this {self.stype} array of shape {self.shape} is malformed: {problem}")
-        if self.dense_nbytes > max_bytes:
-            raise MXNetError(
-                f"a dense array of shape {self.shape} and dtype {self.data.dtype} takes {self.dense_nbytes} bytes, more than "
-                f"max_bytes={max_bytes}"
-            )
-        dense = np.zeros(self.shape, self.data.dtype)
-        if self.stype == "row_sparse":
-            dense[self.aux[0]] = self.data
-        elif self.data.size:
-            indptr, indices = self.aux
-            rows = np.repeat(np.arange(self.shape[0]), np.diff(indptr).astype(np.intp))
-            dense[rows, indices] = self.data
-        return dense
-
 
 def loads(buffer) -> tuple[list[np.ndarray | SparseRecord | None], list[str]]:
     """Read the contents of a ``.params`` file.

@@ -28,7 +28,6 @@ def make_spaces(parent: types.ModuleType) -> dict[str, types.ModuleType]:
     for name in SPACES:
         full = f"{parent.__name__}.{name}"
         module = types.ModuleType(full, f"Operators of the namespace {name!r}; filled from the registry.")
-        module.__path__ = []  # so that the import system asks about ``from mxop.nd.image import resize``
         if name == "sparse":  # which has functions and classes of its own
             module = sparse
         module.__getattr__ = _lookup(module, registry_prefix(name))  # type: ignore[method-assign]

@@ -107,8 +107,9 @@ def check_sizes(who: str, shape: Sequence | None) -> None:
             raise OpValueError(f"{who} returned {tuple(shape)}; expected sizes that are whole numbers and not negative")
 
 
-def agreed(op_name: str, names: Sequence[str], found: list[Shape], given: Sequence[Shape]) -> list[Shape]:
-    """Return the output shapes that a rule inferred, completed by those that were given.
+def agreed(op_name: str, names: Sequence[str], found: Sequence[Shape], given: Sequence[Shape],
+           source: str = " but the inputs give") -> list[Shape]:  # fmt: skip
+    """Return the output shapes that a rule inferred, completed by those that were given; `source` says whose rule it was.
 
     Raises
     ------
@@ -120,7 +121,7 @@ def agreed(op_name: str, names: Sequence[str], found: list[Shape], given: Sequen
         try:
             result.append(unify(want, have))
         except Conflict:
-            raise OpValueError(f"operator {op_name}: {name} has shape {show(have)} but the inputs give {show(want)}") from None
+            raise OpValueError(f"operator {op_name}: {name} has shape {show(have)}{source} {show(want)}") from None
     return result
 
 

@@ -9,22 +9,12 @@ from typing import Any
 from ..opdef import infer
 from ..opdef.params import as_shape
 from ..support import dtypes
-from ..support.errors import OpTypeError, OpValueError, raised
+from ..support.errors import OpTypeError, OpValueError, raised, shown
 from ..support.shape_mode import numpy_shape
 
-_LONGEST = 200
 _MOST = 2**63 - 1
 #: The parts of what inference answers, in the words of messages.
 PARTS = "inputs", "outputs", "auxiliary states"
-
-
-def shown(value: Any) -> str:
-    """Return a value as messages have it; also one whose repr fails."""
-    try:
-        text = repr(value)
-    except Exception:
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def answer(prop: Any, method: str, *args: Any) -> Any:

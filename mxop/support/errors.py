@@ -433,6 +433,15 @@ def items(value: object, what: str) -> list:
         raise OpTypeError(f"{what}={shown(value)} is not a list") from None
 
 
+def names_given(value: object, what: str) -> list[str]:
+    """Return the items of a list of names; none for None."""
+    if value is None:
+        return []
+    if not isinstance(value, (list, tuple, set)) or not all(isinstance(name, str) for name in value):
+        raise OpTypeError(f"{what}={shown(value)}; expected a list of names")
+    return list(value)
+
+
 def raised(where: str, problem: Exception) -> MXNetError:
     """Return what to raise, from `problem`, for an exception in code of a user: the MXNetError that is also of its class.
 

@@ -68,6 +68,12 @@ def reading(path: str, mode: str = "rb", **how: Any) -> IO[Any]:
     return open(path, mode, **how)
 
 
+def contents(path: str, function: str) -> bytes:
+    """Return what is in a file."""
+    with reporting(function, path), reading(path) as file:
+        return file.read()
+
+
 def cache_folder(what: str, given: str | os.PathLike | None = None) -> Path:
     """Return the folder in which things of a kind are kept for later processes; a new one where the usual cannot be written.
 

@@ -39,7 +39,7 @@ from ..support.errors import (
     shown,
     translated,
 )
-from ..support.files import path_of, reading, reporting
+from ..support.files import contents, path_of, reporting
 from ..support.handles import handle
 from ..support.missing import error
 from .binding import bind, gradient, optimize, optimize_for, simple_bind
@@ -641,8 +641,7 @@ fromjson = load_json
 def load(fname: str, allow_missing: bool = False) -> Symbol:
     """Return the symbol in a JSON file; see :func:`load_json`."""
     fname = path_of(fname, "sym.load")
-    with reporting("sym.load", fname), reading(fname) as file:
-        text = file.read()
+    text = contents(fname, "sym.load")
     try:
         return load_json(text, allow_missing)
     except OpLookupError:  # an operator is missing, the file is whole

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..mxnet.util import _NumpyArrayScope, run_within, setenv
+
 _SEED_VARIABLES = ("MXOP_TEST_SEED", "MXNET_TEST_SEED")
 
 
@@ -130,19 +132,13 @@ def environment(*args: Any) -> Iterator[None]:
     else:
         raise ValueError("environment() takes a name and a value, or a dict of names to values")
     before = {name: os.environ.get(name) for name in wanted}
-    _set_environment(wanted)
     try:
+        for name, value in wanted.items():
+            setenv(name, None if value is None else str(value))
         yield
     finally:
-        _set_environment(before)
-
-
-def _set_environment(values: Mapping[str, Any]) -> None:
-    for name, value in values.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = str(value)
+        for name, value in before.items():
+            setenv(name, value)
 
 
 @contextmanager
@@ -162,6 +158,4 @@ def discard_stderr() -> Iterator[None]:
 
 def use_np(func: Any) -> Any:
     """Decorate a function, or all methods of a class, that works on ``mx.np`` arrays: there are none, and a call says so."""
-    from ..mxnet.util import _NumpyArrayScope, run_within
-
     return run_within(functools.partial(_NumpyArrayScope, True), func, "use_np")

@@ -10,17 +10,17 @@ from ..graph.fuse import Fused
 from ..graph.ir import Graph, Node, location
 from ..graph.listing import formula_of, members_of, operators_of
 from ..graph.stages import Strip
-from ..support.errors import OpTypeError, ends_at_caller
-from ..symbol import Symbol
+from ..support.errors import ends_at_caller
 from .canvas import SVG, drawing, group, path, rectangle, shortened, text, width_of
 from .layout import layered
-from .network import _WEIGHTS, shapes_of
+from .network import _WEIGHTS, plain_symbol, shapes_of
 
 #: Colours by kind of operator.
 COLORS = {
     "variable": "#8dd3c7", "elementwise": "#ffffb3", "fused": "#ffe08a", "reduction": "#b3de69", "kernel": "#fccde5",
     "composite": "#bebada", "external": "#80b1d3",
 }  # fmt: skip
+_EXPECTED = "expected a symbol, a graph or an executor"
 ADDED, REMOVED, PLAIN = "#1a7f37", "#cf222e", "#555"
 _LINE, _PADDING, _MARGIN, _LONGEST = 14.0, 8.0, 16.0, 36
 
@@ -48,7 +48,7 @@ def svg(
     >>> drawing.count('<rect') - 1, '(2, 3)' in drawing
     (3, True)
     """
-    dims = None if shape is None else shapes_of(_symbol(graph), shape)
+    dims = None if shape is None else shapes_of(plain_symbol(graph, _EXPECTED), shape)
     parts, width, height = _drawn(graph_of(graph), dims, title, hide_weights, {})
     return drawing([group(parts, _MARGIN, _MARGIN)], width + 2 * _MARGIN, height + 2 * _MARGIN)
 
@@ -89,14 +89,7 @@ def graph_of(graph: Any) -> Graph:
         return graph
     if isinstance(graph, Executor):
         return graph.explain().graph
-    return Graph(_symbol(graph)._entries)
-
-
-def _symbol(graph: Any) -> Symbol:
-    inside = graph if isinstance(graph, Symbol) else getattr(graph, "value", None)
-    if not isinstance(inside, Symbol):
-        raise OpTypeError(f"expected a symbol, a graph or an executor, got {type(graph).__name__}")
-    return inside
+    return Graph(plain_symbol(graph, _EXPECTED)._entries)
 
 
 def _key(node: Node) -> tuple:

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 Edge = tuple[int, int]
 Point = tuple[float, float]
 
@@ -137,7 +139,7 @@ def _positions(rows: list[list[int]], neighbours: tuple[list[list[int]], list[li
             for item, at in zip(row, _apart(wanted, [widths[i] for i in row]), strict=True):
                 x[item] = at
     left = min((x[i] - widths[i] / 2 for row in rows for i in row), default=0.0)
-    return [v - left for v in x]
+    return [max(v - left, width / 2) for v, width in zip(x, widths, strict=True)]  # rounded, it may lie a little less inside
 
 
 def _apart(wanted: list[float], widths: list[float]) -> list[float]:
@@ -145,20 +147,12 @@ def _apart(wanted: list[float], widths: list[float]) -> list[float]:
 
     Items that would overlap form a block, which lies where its items wish to be on average.
     """
-    blocks: list[list[float]] = []  # position of the first item, number of items, sum of wishes for the first
-    offsets, at = [], 0.0
-    for k, width in enumerate(widths):
-        at += (widths[k - 1] / 2 + _GAP + width / 2) if k else 0.0
-        offsets.append(at)
-    for wish, offset in zip(wanted, offsets, strict=True):
-        blocks.append([wish - offset, 1, wish - offset])
-        while len(blocks) > 1 and blocks[-2][0] > blocks[-1][0]:
-            _, count, total = blocks.pop()
-            blocks[-1][1] += count
-            blocks[-1][2] += total
-            blocks[-1][0] = blocks[-1][2] / blocks[-1][1]
-    starts = [start for start, count, _ in blocks for _ in range(int(count))]
-    return [start + offset for start, offset in zip(starts, offsets, strict=True)]
+    from scipy.optimize import isotonic_regression  # slow to import
+
+    if not wanted:
+        return []
+    offsets = np.cumsum([0.0, *((a + b) / 2 + _GAP for a, b in pairwise(widths))])
+    return (isotonic_regression(wanted - offsets).x + offsets).tolist()
 
 
 def _heights(rows: list[list[int]], sizes: Sequence[tuple[float, float]]) -> tuple[list[Point], float]:

@@ -26,8 +26,8 @@ def _listed(parameters: dict[str, Any]) -> dict[str, Any]:
     return {key: v.tolist() if isinstance(v, np.ndarray) else v for key, v in found.items()}
 
 
-class Augmenter:
-    """Base of augmenters; derive, define ``__call__(src)``, and give the parameters to this class for ``dumps``."""
+class Described:
+    """Keeps the parameters of an augmenter."""
 
     def __init__(self, **kwargs: Any):
         self._kwargs = _listed(kwargs)
@@ -35,6 +35,10 @@ class Augmenter:
     def dumps(self) -> Any:
         """Return name and parameters as JSON."""
         return json.dumps([type(self).__name__.lower(), self._kwargs])
+
+
+class Augmenter(Described):
+    """Base of augmenters; derive, define ``__call__(src)``, and give the parameters to this class for ``dumps``."""
 
     def __call__(self, src: NDArray) -> NDArray:
         """Return the changed image."""

@@ -15,7 +15,7 @@ from ...ndarray import NDArray
 from ...support import limits
 from ...support.distribution import install
 from ...support.errors import MissingPackageError, OpTypeError, OpValueError, ends_at_caller, shown
-from ...support.files import path_of, reading, reporting
+from ...support.files import contents, path_of
 
 #: Formats that Pillow may try: no other one runs programs of others, or reads further files.
 _FORMATS = ("BMP", "DIB", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
@@ -62,12 +62,6 @@ def imread(filename: Any, flag: int = 1, to_rgb: Any = True, out: NDArray | None
     """Decode an image in a file; :func:`imdecode` says how."""
     path = path_of(filename, "imread")
     return _array(decoded(contents(path, "imread"), _checked(flag, "imread"), f"imread: {path!r}", to_rgb=bool(to_rgb)), out)
-
-
-def contents(path: str, function: str) -> bytes:
-    """Return what is in a file."""
-    with reporting(function, path), reading(path) as file:
-        return file.read()
 
 
 def _checked(flag: Any, function: str) -> int:

@@ -6,7 +6,6 @@ there is.
 
 from __future__ import annotations
 
-import json
 import logging
 import random
 import warnings
@@ -20,7 +19,7 @@ from ... import ndarray as nd
 from ...ndarray import NDArray
 from ...support.errors import AssertedError, MissingPackageError, OpTypeError, OpValueError, shown
 from ...support.missing import hooks
-from .augmenters import Augmenter, ForceResizeAug, ResizeAug, _colours, _listed
+from .augmenters import Augmenter, Described, ForceResizeAug, ResizeAug, _colours
 from .changes import copyMakeBorder, fixed_crop
 from .iterator import ImageIter
 
@@ -28,15 +27,8 @@ _Found = tuple[NDArray, np.ndarray]
 
 
 # ---- augmenters -----------------------------------------------------------------------------------------------------------
-class DetAugmenter:
+class DetAugmenter(Described):
     """Base of augmenters of images with boxes; derive, and define ``__call__(src, label)``, which returns both."""
-
-    def __init__(self, **kwargs: Any):
-        self._kwargs = _listed(kwargs)
-
-    def dumps(self) -> Any:
-        """Return name and parameters as JSON."""
-        return json.dumps([type(self).__name__.lower(), self._kwargs])
 
     def __call__(self, src: NDArray, label: np.ndarray) -> _Found:
         """Return the changed image and its label."""

@@ -12,11 +12,11 @@ import numpy as np
 from ... import ndarray as nd
 from ...ndarray import NDArray
 from ...support.errors import AssertedError, MXNetError, OpLookupError, OpValueError, shown
-from ...support.files import path_of, reading, reporting
+from ...support.files import contents, path_of, reading, reporting
 from .. import recordio
 from ..io.base import DataBatch, DataDesc, DataIter, checked_size
 from .augmenters import CreateAugmenter
-from .decoding import contents, imdecode
+from .decoding import imdecode
 
 _LAST = ("pad", "discard", "roll_over")
 _LABELS = ("int32", "float32", "int64", "float64")

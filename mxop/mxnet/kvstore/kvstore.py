@@ -12,14 +12,10 @@ from ... import ndarray as nd
 from ...ndarray import NDArray
 from ...ndarray.sparse import BaseSparseNDArray
 from ...support.errors import MXNetError, OpLookupError, OpTypeError, OpValueError, shown
-from ...support.files import path_of, reading, reporting
+from ...support.files import contents, path_of, reporting
+from ...support.nested import leaves
 from ..optimizer import Optimizer, get_updater
 from .base import LOCAL, KVStoreBase
-
-
-def _flat(given: Any) -> list:
-    """Return what stands in lists of lists."""
-    return [one for some in given for one in _flat(some)] if isinstance(given, (list, tuple)) else [given]
 
 
 def _pairs(key: Any, value: Any, what: str) -> Iterator[tuple[Any, list]]:
@@ -32,8 +28,7 @@ def _pairs(key: Any, value: Any, what: str) -> Iterator[tuple[Any, list]]:
     for at, one in enumerate(key):
         if not isinstance(one, (int, str)):
             raise OpTypeError(f"KVStore: the key {shown(one)} is a {type(one).__name__}; expected an int or a str")
-        arrays = value[at * each : (at + 1) * each]
-        arrays = _flat(arrays)
+        arrays = leaves(value[at * each : (at + 1) * each])
         if not arrays or not all(isinstance(a, (NDArray, BaseSparseNDArray)) for a in arrays):
             raise OpTypeError(f"KVStore: {what} of {one!r} is {shown(value[at])}; expected an NDArray or a list of them")
         yield one, arrays
@@ -140,7 +135,7 @@ class KVStore(KVStoreBase):
         """Copy some rows of a value to row_sparse arrays."""
         if row_ids is None:
             raise OpValueError("row_sparse_pull: row_ids=None; expected the numbers of the rows")
-        ids = _flat(row_ids)
+        ids = leaves(row_ids)
         outs = [(one, array) for one, arrays in _pairs(key, out, "out") for array in arrays]
         if not ids or len(outs) % len(ids) or not all(isinstance(rows, NDArray) for rows in ids):
             raise OpValueError(f"row_sparse_pull: row_ids={shown(row_ids)} and {len(outs)} arrays do not belong together")
@@ -177,8 +172,7 @@ class KVStore(KVStoreBase):
     def load_optimizer_states(self, fname: str) -> None:
         """Read the states of the optimizer from a file."""
         updater, path = self._states("load_optimizer_states"), path_of(fname, "load_optimizer_states")
-        with reporting("load_optimizer_states", path), reading(path) as file:
-            content = file.read()
+        content = contents(path, "load_optimizer_states")
         try:
             updater.set_states(content)
         except MXNetError as problem:

@@ -3,12 +3,14 @@
 Python's own unpickler is not used: five bytes make it allocate gigabytes, and the classes that it would have to be handed
 (``bytearray``, ``numpy.dtype``) do what their arguments say.  Here no module is imported and nothing is called; an instruction
 takes memory in proportion to the bytes that belong to it.  The instructions are those of which pickles of numbers, text,
-collections and a few known classes consist.
+collections and a few known classes consist; Python's ``pickletools`` says what stands behind each.
 """
 
 from __future__ import annotations
 
 import codecs
+import io
+import pickletools
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -43,43 +45,33 @@ def read(content: bytes) -> Any:
     """
     reader = _Reader(content)
     try:
-        while (instruction := reader.take(1)) != b".":
-            if instruction not in _RUN:
-                raise ValueError(f"the instruction {instruction!r}, which states of an optimizer do not need")
-            _RUN[instruction](reader)
+        while (instruction := reader.file.read(1)) != b".":
+            reader.run(instruction)
         return reader.pop()
     except OpValueError:
         raise
     except (AttributeError, LookupError, OverflowError, TypeError, ValueError, struct.error) as problem:
-        raise OpValueError(f"a pickle that cannot be read, at byte {reader.at}: {shown(problem)}") from None
+        raise OpValueError(f"a pickle that cannot be read, at byte {reader.file.tell()}: {shown(problem)}") from None
 
 
 class _Reader:
     """A position in a pickle, and the operands that its instructions have left."""
 
     def __init__(self, content: bytes):
-        self.content, self.at = content, 0
+        self.file = io.BytesIO(content)
         self.stack: list[Any] = []
         self.push = self.stack.append
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
         self.left = 4 * len(content)  # bytes that may be encoded from text, of which a reference takes two
 
-    def take(self, count: int) -> bytes:
-        """Return the next bytes.  Every read passes here, so no count is believed before it is checked."""
-        if not 0 <= count <= len(self.content) - self.at:
-            raise ValueError(f"{count} bytes are asked for, and {len(self.content) - self.at} are left")
-        self.at += count
-        return self.content[self.at - count : self.at]
-
-    def number(self, form: str) -> Any:
-        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
-
-    def counted(self, form: str) -> bytes:
-        return self.take(self.number(form))
-
-    def line(self) -> bytes:
-        return self.take(self.content.index(b"\n", self.at) + 1 - self.at)[:-1]
+    def run(self, instruction: bytes) -> None:
+        """Run an instruction with its argument, which stands behind it."""
+        known = pickletools.code2op.get(instruction.decode("latin-1"))
+        if known is None or known.name not in _RUN:
+            raise ValueError(f"the instruction {instruction!r}, which states of an optimizer do not need")
+        reader = None if known.arg is None else _quoted if known.name == "STRING" else known.arg.reader
+        _RUN[known.name](self, *(() if reader is None else (reader(self.file),)))
 
     def pop(self) -> Any:
         if len(self.stack) <= (self.marks[-1] if self.marks else 0):
@@ -189,56 +181,40 @@ def _pairs(items: list[Any]) -> list[list[Any]]:
     return [[key, value] for key, value in zip(items[::2], items[1::2], strict=True)]
 
 
-def _digits(line: bytes) -> int | bool:
-    return line == b"01" if line in (b"00", b"01") else int(line)
+def _quoted(file: io.BytesIO) -> str:
+    """Return text in quotes, which may be bytes of Python 2: pickletools takes ASCII alone."""
+    line = pickletools.read_stringnl(file, decode=False)
+    return codecs.escape_decode(line)[0].decode("latin-1")  # type: ignore[attr-defined]
 
 
-def _quoted(line: bytes) -> str:
-    if len(line) < 2 or line[:1] != line[-1:] or line[:1] not in b"'\"":
-        raise ValueError("text without quotes")
-    return codecs.escape_decode(line[1:-1])[0].decode("latin-1")  # type: ignore[attr-defined]
-
-
-def _text(form: str, encoding: str) -> Callable[[_Reader], None]:
-    return lambda r: r.push(r.counted(form).decode(encoding, "surrogatepass" if encoding == "utf-8" else "strict"))
-
-
-def _integer(form: str) -> Callable[[_Reader], None]:
-    return lambda r: r.push(int.from_bytes(r.counted(form), "little", signed=True))
-
-
-#: The instructions; the module pickletools of Python describes them.
-_RUN: dict[bytes, Callable[[_Reader], Any]] = {
+_VALUES = (
+    "BININT1", "BININT2", "BININT", "INT", "LONG", "LONG1", "LONG4", "BINFLOAT", "FLOAT", "BINUNICODE", "SHORT_BINUNICODE",
+    "BINUNICODE8", "UNICODE", "BINSTRING", "SHORT_BINSTRING", "STRING", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8",
+)  # fmt: skip
+#: The instructions, by the names that pickletools has for them.
+_RUN: dict[str, Callable[..., Any]] = {
     # numbers, text, bytes
-    b"N": lambda r: r.push(None), b"\x88": lambda r: r.push(True), b"\x89": lambda r: r.push(False),
-    b"K": lambda r: r.push(r.number("<B")), b"M": lambda r: r.push(r.number("<H")), b"J": lambda r: r.push(r.number("<i")),
-    b"I": lambda r: r.push(_digits(r.line())), b"L": lambda r: r.push(int(r.line().rstrip(b"L"))),
-    b"\x8a": _integer("<B"), b"\x8b": _integer("<i"),
-    b"G": lambda r: r.push(r.number(">d")), b"F": lambda r: r.push(float(r.line())),
-    b"X": _text("<I", "utf-8"), b"\x8c": _text("<B", "utf-8"), b"\x8d": _text("<Q", "utf-8"),
-    b"T": _text("<i", "latin-1"), b"U": _text("<B", "latin-1"),
-    b"S": lambda r: r.push(_quoted(r.line())), b"V": lambda r: r.push(r.line().decode("raw-unicode-escape")),
-    b"B": lambda r: r.push(r.counted("<I")), b"C": lambda r: r.push(r.counted("<B")),
-    b"\x8e": lambda r: r.push(r.counted("<Q")), b"\x96": lambda r: r.push(r.counted("<Q")),
+    **dict.fromkeys(_VALUES, lambda r, value: r.push(value)),
+    "BYTEARRAY8": lambda r, value: r.push(bytes(value)),
+    "NONE": lambda r: r.push(None), "NEWTRUE": lambda r: r.push(True), "NEWFALSE": lambda r: r.push(False),
     # collections
-    b"(": lambda r: r.marks.append(len(r.stack)),
-    b")": lambda r: r.push(Node("tuple", [])), b"]": lambda r: r.push(Node("list", [])),
-    b"}": lambda r: r.push(Node("dict", [])),
-    b"t": lambda r: r.push(Node("tuple", r.marked())), b"l": lambda r: r.push(Node("list", r.marked())),
-    b"d": lambda r: r.push(Node("dict", _pairs(r.marked()))),
-    b"\x85": lambda r: r.push(Node("tuple", [r.pop()])), b"\x86": lambda r: r.push(Node("tuple", [r.pop(), r.pop()][::-1])),
-    b"\x87": lambda r: r.push(Node("tuple", [r.pop(), r.pop(), r.pop()][::-1])),
-    b"a": lambda r: r.extend("list", [r.pop()]), b"e": lambda r: r.extend("list", r.marked()),
-    b"s": lambda r: r.extend("dict", _pairs([r.pop(), r.pop()][::-1])), b"u": lambda r: r.extend("dict", _pairs(r.marked())),
+    "MARK": lambda r: r.marks.append(len(r.stack)),
+    "EMPTY_TUPLE": lambda r: r.push(Node("tuple", [])), "EMPTY_LIST": lambda r: r.push(Node("list", [])),
+    "EMPTY_DICT": lambda r: r.push(Node("dict", [])),
+    "TUPLE": lambda r: r.push(Node("tuple", r.marked())), "LIST": lambda r: r.push(Node("list", r.marked())),
+    "DICT": lambda r: r.push(Node("dict", _pairs(r.marked()))),
+    "TUPLE1": lambda r: r.push(Node("tuple", [r.pop()])), "TUPLE2": lambda r: r.push(Node("tuple", [r.pop(), r.pop()][::-1])),
+    "TUPLE3": lambda r: r.push(Node("tuple", [r.pop(), r.pop(), r.pop()][::-1])),
+    "APPEND": lambda r: r.extend("list", [r.pop()]), "APPENDS": lambda r: r.extend("list", r.marked()),
+    "SETITEM": lambda r: r.extend("dict", _pairs([r.pop(), r.pop()][::-1])),
+    "SETITEMS": lambda r: r.extend("dict", _pairs(r.marked())),
     # operands that are used again
-    b"p": lambda r: r.keep(int(r.line())), b"q": lambda r: r.keep(r.number("<B")), b"r": lambda r: r.keep(r.number("<I")),
-    b"\x94": lambda r: r.keep(len(r.memo)),
-    b"g": lambda r: r.push(r.memo[int(r.line())]), b"h": lambda r: r.push(r.memo[r.number("<B")]),
-    b"j": lambda r: r.push(r.memo[r.number("<I")]),
+    **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT"), _Reader.keep), "MEMOIZE": lambda r: r.keep(len(r.memo)),
+    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), lambda r, at: r.push(r.memo[at])),
     # classes and objects
-    b"c": lambda r: r.push(_class(r.line().decode(), r.line().decode())),
-    b"\x93": lambda r: r.push(_class(*[r.pop(), r.pop()][::-1])),
-    b"R": lambda r: r.call(), b"\x81": lambda r: r.made((r.pop(), r.popped("class"))[1]), b"b": lambda r: r.build(),
+    "GLOBAL": lambda r, names: r.push(_class(*names.split(" ", 1))),
+    "STACK_GLOBAL": lambda r: r.push(_class(*[r.pop(), r.pop()][::-1])),
+    "REDUCE": _Reader.call, "NEWOBJ": lambda r: r.made((r.pop(), r.popped("class"))[1]), "BUILD": _Reader.build,
     # what says how the pickle is to be read: the protocol, the size of the next part
-    b"\x80": lambda r: r.take(1), b"\x95": lambda r: r.take(8),
+    **dict.fromkeys(("PROTO", "FRAME"), lambda r, number: None),
 }  # fmt: skip

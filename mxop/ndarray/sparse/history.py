@@ -6,13 +6,14 @@ variable, which may be row_sparse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import autograd
 from ..._core import core, tape
 from ...opdef import registry
-from .memory import at_home, leaves, lib, wrapped
+from ...support.nested import leaves
+from .memory import at_home, lib, wrapped
 
 Dense = core.Dense
 NDArray = core.NDArray
@@ -30,7 +31,7 @@ def handle(x: Any) -> Any:
     return at if at is not None and tape.tracked(at) else None
 
 
-def involved(values: Iterable[Any]) -> list[NDArray]:
+def involved(values: Sequence[Any]) -> list[NDArray]:
     """Return what a call of these arguments has to record: nothing where autograd does not."""
     return [at for x in leaves(values) if (at := handle(x)) is not None] if tape.recording() else []
 

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from ..._core import core
 from ...context import Context
+from ...support.nested import leaves
 
 NDArray = core.NDArray
-
-
-def leaves(values: Iterable[Any]) -> Iterator[Any]:
-    """Return arguments, and what lists among them hold."""
-    for x in values:
-        if isinstance(x, (list, tuple)):
-            yield from leaves(x)
-        else:
-            yield x
 
 
 def at_home(function: Any) -> Any:

@@ -21,6 +21,7 @@ from ...opdef.above import ask
 from ...ops.binary import PYTHON_NAMES
 from ...support.errors import MXNetError, OpLookupError, OpTypeError, translated
 from ...support.missing import error
+from ...support.nested import leaves
 from . import products, updates
 from .arrays import (
     BaseSparseNDArray,
@@ -34,7 +35,7 @@ from .arrays import (
     rows_of,
 )
 from .history import Again, involved, recorded
-from .memory import at_home, leaves, lib, on_gpu, raw, scipy_sparse, wrapped
+from .memory import at_home, lib, on_gpu, raw, scipy_sparse, wrapped
 
 Dense = core.Dense
 NDArray = core.NDArray

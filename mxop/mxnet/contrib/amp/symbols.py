@@ -11,7 +11,7 @@ from ....graph.ir import Entry, Graph, Node
 from ....graph.rewrite import exchanged, rebuilt
 from ....opdef import registry
 from ....support import dtypes
-from ....support.errors import MXNetError, OpTypeError, shown
+from ....support.errors import MXNetError, OpTypeError, names_given, shown
 from ....symbol import Symbol
 from .lists import Lists
 
@@ -101,13 +101,13 @@ def _mixed(sym: Any, target_dtype: Any, given: tuple, excluded: Any, data: Any, 
     if not isinstance(sym, Symbol):
         raise OpTypeError(f"amp: sym is {shown(sym)}; expected a Symbol")
     graph, lists = Graph(sym._entries), Lists(target_dtype, *given)
-    left = _names("excluded_sym_names", excluded)
+    left = set(names_given(excluded, "amp: excluded_sym_names"))
     absent = left - {node.name for node in graph.nodes}
     if absent:
         warnings.warn(f"amp: excluded_sym_names: the network has no {', '.join(sorted(absent))}", stacklevel=3)
     mixed = Converter(lists, left).graph(graph)
     if data is not None:
-        mixed = _declared(mixed, lists, _names("data_names", data), narrow)
+        mixed = _declared(mixed, lists, set(names_given(data, "amp: data_names")), narrow)
     return Symbol(mixed.outputs)
 
 
@@ -200,11 +200,3 @@ def _declared(graph: Graph, lists: Lists, data: set[str], narrow: bool) -> Graph
 
 def _output(entry: Entry) -> str:
     return entry[0].output_name(entry[1])
-
-
-def _names(argument: str, names: Any) -> set[str]:
-    if names is None:
-        return set()
-    if isinstance(names, str) or not isinstance(names, (list, tuple, set)) or not all(isinstance(n, str) for n in names):
-        raise OpTypeError(f"amp: {argument}={shown(names)}; expected a list of names")
-    return set(names)

@@ -10,7 +10,7 @@ from ....context import Context, cpu
 from ....graph.ir import Graph
 from ....ndarray import NDArray
 from ....opdef import registry
-from ....support.errors import OpTypeError, OpValueError, ends_at_caller, shown
+from ....support.errors import OpTypeError, OpValueError, ends_at_caller, names_given, shown
 from ....symbol import Symbol
 from ...io import DataIter
 from . import calibration, graphs
@@ -190,7 +190,8 @@ class _Settings:
     def graph(self, names: Any, operators: Any) -> tuple[Graph, list[str]]:
         """Return the quantized graph, and the outputs whose ranges it needs, by their names in the float32 network."""
         graph = Graph(self._symbol._entries)
-        names, operators = _names("excluded_sym_names", names), _names("excluded_op_names", operators)
+        names = names_given(names, "quantization: excluded_sym_names")
+        operators = names_given(operators, "quantization: excluded_op_names")
         absent = [name for name in names if name not in {n.name for n in graph.nodes}]
         if absent:
             raise OpValueError(f"quantization: excluded_sym_names: the network has no {', '.join(absent)}")
@@ -205,18 +206,10 @@ def _one_of(argument: str, value: Any, allowed: Sequence[str]) -> None:
         raise OpValueError(f"quantization: {argument}={shown(value)}; expected one of {', '.join(map(repr, allowed))}")
 
 
-def _names(argument: str, names: Any) -> list[str]:
-    if names is None:
-        return []
-    if isinstance(names, str) or not isinstance(names, (list, tuple, set)) or not all(isinstance(n, str) for n in names):
-        raise OpTypeError(f"quantization: {argument}={shown(names)}; expected a list of names")
-    return list(names)
-
-
 def _check_data(sym: Symbol, data: Any, names: Any, mode: str) -> None:
     if not isinstance(data, DataIter):
         raise OpTypeError(f"quantize_model: calib_mode={mode!r}, calib_data={shown(data)}; expected a DataIter")
-    given, wanted = [d[0] for d in data.provide_data], _names("data_names", names)
+    given, wanted = [d[0] for d in data.provide_data], names_given(names, "quantization: data_names")
     if sorted(given) != sorted(wanted) or not set(given) <= set(sym.list_inputs()):
         raise OpValueError(f"quantize_model: calib_data gives {', '.join(given)}, data_names={wanted}, and the network has the "
                            f"inputs {', '.join(sym.list_inputs())}; expected equal names")  # fmt: skip
