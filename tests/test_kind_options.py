@@ -349,3 +349,9 @@ def test_names_of_fewer_outputs_than_there_are():
     op = kernel(name="test_option", num_outputs=2, output_names=("one",))(f)
     with pytest.raises(mx.MXNetError, match=r"operator test_option.*output_names gave \('one',\) for 2 outputs"):
         op(sym.var("x")).list_outputs()
+
+
+def test_inplace_says_nothing_any_more():
+    with pytest.warns(FutureWarning, match="inplace= has no effect"):
+        op = elementwise(name="test_option", inplace=((0, 0),))(lambda x: x + 1)
+    assert op(X).asnumpy().tolist() == [2, 3, 4]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -106,6 +107,9 @@ Kind = TypeVar("Kind", bound="Operator")
 
 def defined(cls: type[Kind], function: Any, *args: Any, override: bool, options: Mapping[str, Any]) -> Kind:
     """Make an operator of an author's function, check it, and register it."""
+    if "inplace" in options:
+        warnings.warn("inplace= has no effect: sharing of memory is determined automatically", FutureWarning, stacklevel=4)
+        options = {name: value for name, value in options.items() if name != "inplace"}
     ours = (getattr(function, "__module__", None) or "").startswith("mxop.")
     if not ours:
         check_options(cls, function, options)

@@ -17,7 +17,6 @@ from .._core import core
 from ..library import build, get_include
 from ..support import dtypes
 from ..support.errors import DeviceError, MXNetError, OpLookupError, OpTypeError, OpValueError
-from ..support.memo import keep
 from .body import Body
 
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".cu")
@@ -113,7 +112,9 @@ class Aot(Body):
                 self._initialize(extra, _Described(shapes, names))
                 sizes = extra.workspaces()
             described = _Described([*shapes, *((n,) for n in sizes)], [*names, *["uint8"] * len(sizes)])
-            found = keep(self._calls, key, (described, extra, sizes), _MANY)
+            if len(self._calls) >= _MANY:
+                self._calls.clear()
+            found = self._calls[key] = described, extra, sizes
         return found
 
     def _initialize(self, extra: _Extra, described: _Described) -> None:

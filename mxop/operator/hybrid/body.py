@@ -15,7 +15,6 @@ from ...opdef.loops import Loops
 from ...opdef.params import REQUIRED, Shape, param_from
 from ...support import dtypes
 from ...support.errors import MXNetError, OpTypeError, OpValueError, raised
-from ...support.memo import keep
 from ..body import BPROP, Body, underived
 from . import cuda
 from .bounds import Shapes
@@ -39,7 +38,9 @@ def remembered(method: Callable) -> Any:
         key = (method, *map(tuple, given), repr(given[-1]))
         found = self.memo.get(key)
         if found is None:
-            found = keep(self.memo, key, method(self, *key[1:-1]), _MANY)
+            if len(self.memo) >= _MANY:
+                self.memo.clear()
+            found = self.memo[key] = method(self, *key[1:-1])
         return found
 
     return call
