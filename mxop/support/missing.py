@@ -140,7 +140,8 @@ class Finder:
         Nothing is imported here, where Python holds a lock that all imports need: other threads would wait for ever.
         """
         module, _, name = Moved.home(fullname).rpartition(".")
-        if module.partition(".")[0] != "mxop" or name.startswith("__") or name in vars(sys.modules.get(module, sys)):
+        package = sys.modules.get(module)
+        if package is None or module.partition(".")[0] != "mxop" or name.startswith("__") or name in vars(package):
             return None
         return None if mxnet_names.path_of(public(module), name) is None else ModuleSpec(fullname, Finder)  # type: ignore[arg-type]
 
