@@ -44,10 +44,10 @@ def _loops_body(operator):
     return Hybrid.of_operator(operator)
 
 
+@_cache  # passes ask for each node
 def _symbols():
-    package = _import_module("mxop.symbol")  # whole, before its modules: a thread may be importing it
-    for name in ("operands", "recorded"):  # what passes see, and what autograd recorded
-        vars(package).setdefault(name, _import_module(f"mxop.symbol.{name}"))
+    package = _import_module("mxop.symbol")  # whole, before its modules: another thread may be importing it
+    vars(package).update({name: _import_module(f"mxop.symbol.{name}") for name in ("operands", "recorded")})
     return package
 
 
