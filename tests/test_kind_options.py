@@ -123,6 +123,29 @@ def test_what_is_said_to_have_no_gradient_says_so(own):
         y.backward()
 
 
+def test_what_folds_takes_any_number_of_inputs(own):
+    def largest(*args):
+        found = args[0]
+        for arg in args[1:]:
+            found = F.maximum(found, arg)
+        return found
+
+    op = own(elementwise(name="test_option", folds=True)(largest))
+    arrays = [nd.array([i, -i]) for i in range(600)]
+    arrays[-1].attach_grad()
+    with autograd.record():
+        y = op(*arrays)
+    y.backward()
+    variables = [sym.var(f"v{i}") for i in range(600)]
+    assert y.asnumpy().tolist() == bound(op(*variables), **{f"v{i}": a for i, a in enumerate(arrays)})[0] == [599, 0]
+    assert arrays[-1].grad.asnumpy().tolist() == [1, 0]
+    with pytest.raises(mx.MXNetError, match=r"test_other.*folds=True is for a function of"):
+        own(elementwise(name="test_other", folds=True)(lambda a, b: a + b))
+    plain = own(elementwise(name="test_other")(largest))
+    with pytest.raises(mx.MXNetError, match="300 inputs and 1 outputs; at most 240"):
+        plain(*arrays[:300])
+
+
 # ---- memory -------------------------------------------------------------------------------------------------------------
 VIEWS = {
     "beyond": (lambda shape, strides: ((shape[0] + 1,), strides, 0), r"reads elements 0 to 3.*are 0 to 2"),

@@ -119,7 +119,7 @@ NAMED = {
         _core/profile.pxd:USER _core/profile.pxd:AGGREGATE _core/profile.pxd:NANS _kernels/memory.pxd:FRESH
         _kernels/memory.pxd:FRESH_INTEGER _kernels/memory.pyx:GUARD_BYTE _kernels/operands.pxd:MAX_DIMS""",
     "a limit of memory: of what is cached, of a table, or of an array on the stack": """
-        _core/array.pxd:MAX_VALUES _core/elementwise.pyx:MAX_REGISTERS _core/elementwise.pyx:LATEST
+        _core/array.pxd:MAX_VALUES _core/elementwise.pyx:LATEST
         _core/lazy.pyx:MOST_CALLS _core/plans.pyx:MOST _core/prepare.pxd:MOST_PLACES _core/profile.pyx:FIRST_ROOM
         _core/recent.pxd:SLOTS _core/recent.pyx:PLANS _core/recent.pyx:FORMS _core/recent.pyx:ROOM
         _core/recent.pyx:ITEMS _kernels/along.pyx:MOST_PARTS _kernels/include/mxop_team.h:MX_SHARES

@@ -812,15 +812,27 @@ def test_out_and_name_may_follow_the_parameters_by_position():
         nd.sqrt(x, 3)
 
 
-def test_a_sum_of_many_arrays():
-    for n in (63, 64, 200):
-        arrays = [nd.full((2, 3), i) for i in range(n)]
-        arrays[0].attach_grad()
-        with mx.autograd.record():
-            total = nd.add_n(*arrays)
-        total.backward()
-        assert (total.asnumpy() == sum(range(n))).all() and (arrays[0].grad.asnumpy() == 1).all()
-        symbol = mx.sym.add_n(*[mx.sym.Variable(f"x{i}") for i in range(n)])
-        assert (symbol.bind(mx.cpu(), arrays).forward()[0].asnumpy() == sum(range(n))).all()
-    with pytest.raises(ValueError, match="300 inputs and 1 outputs; at most"):
-        nd.add_n(*[nd.ones((1,))] * 300)
+@pytest.mark.parametrize("n", [63, 64, 200, 239, 240, 477, 478, 1000])
+def test_a_sum_of_many_arrays(n):
+    arrays = [nd.full((2, 3), i) for i in range(n)]
+    total = (np.arange(n).sum() * np.ones((2, 3))).tolist()
+    for a in arrays:
+        a.attach_grad("add")
+    with mx.autograd.record():
+        found = nd.add_n(*arrays)
+    found.backward()
+    symbol = mx.sym.load_json(mx.sym.add_n(*[mx.sym.var(f"x{i}") for i in range(n)]).tojson())
+    executor = symbol.bind(mx.cpu(), arrays, [a.grad for a in arrays], "add")
+    assert executor.forward(is_train=True)[0].asnumpy().tolist() == found.asnumpy().tolist() == total
+    executor.backward(nd.ones((2, 3)))
+    assert all(a.grad.asnumpy().tolist() == [[2] * 3] * 2 for a in arrays)
+    assert nd.add_n(*arrays, num_args=n, out=arrays[-1]).asnumpy().tolist() == arrays[-1].asnumpy().tolist() == total
+
+
+def test_many_arrays_are_checked_together():
+    many = [nd.ones((2,))] * 500
+    assert nd.multi_all_finite(*many, num_arrays=500).item() == 1
+    assert nd.multi_all_finite(*many, nd.array([1, np.inf]), num_arrays=501).item() == 0
+    for last in (nd.ones((3,)), nd.ones((2,), dtype="float64")):
+        with pytest.raises(mx.MXNetError, match="arg500 has"):
+            nd.add_n(*many, last)

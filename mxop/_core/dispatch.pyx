@@ -23,6 +23,7 @@ from mxop.support.errors import MXNetError, OpTypeError, of_gpu, shown
 from mxop.support.memo import keep
 from mxop.opdef import Elementwise, External, Kernel, Reduction, registry
 from mxop.opdef.binding import bind_open
+from mxop.opdef.elementwise import MOST_INPUTS
 from mxop.opdef.operator import carrier
 
 cdef extern from "Python.h":
@@ -147,6 +148,9 @@ cdef object run_kind(OpFunction f, object inputs, object attrs, object out, int 
     cdef ElementwiseCall call
     cdef Value values[MAX_VALUES]
     if f.kind == ELEMENTWISE:
+        if f.op.folds and len(inputs) > MOST_INPUTS:
+            f.op.infer_outputs(attrs, [a.shape for a in inputs], [(<Array>a).dtype for a in inputs])  # errors name the input
+            inputs, attrs = f.op.folded(invoke, inputs, attrs)
         call = call_for(f.op, attrs, len(inputs))
         call.load_values(attrs, values)
         return run_elementwise(call, inputs, values, out, req)

@@ -32,13 +32,13 @@ from mxop.formula import compile_program, walk
 from mxop.formula.expr import TRUTHS, is_truth
 from mxop.support.memo import keep
 from mxop.opdef import Bound, Scalar
+from mxop.opdef.elementwise import MOST_INPUTS
 from mxop.support.shape_mode import numpy_shape
 
 cdef extern from "Python.h":
     PyObject** PySequence_Fast_ITEMS(object sequence)   # of a list or tuple
 
 cdef enum:
-    MAX_REGISTERS = 240    # inputs and outputs of one program: its registers share the cache
     WRAPS = 1              # how a number takes the type of integer data: as C casts it,
     SATURATES = 2          # as the nearest integer of the type,
     UPPER = 3              # the same, of a minimum: one that 64 bits do not hold, and below all of them, is refused,
@@ -122,8 +122,8 @@ cdef class ElementwiseCall:
                 self.typed = True
         self.constant = not all([any([n.kind == "input" for n in walk([r])]) for r in self.formula.roots])
         self.truths = truths_of(self.formula.roots) if op.out_dtype is None else 0  # a cast says what is meant
-        if self.n_in + self.n_out > MAX_REGISTERS:
-            raise OpValueError(f"operator {op.name}: {self.n_in} inputs and {self.n_out} outputs; at most {MAX_REGISTERS} "
+        if self.n_in + self.n_out > MOST_INPUTS + 1:
+            raise OpValueError(f"operator {op.name}: {self.n_in} inputs and {self.n_out} outputs; at most {MOST_INPUTS + 1} "
                                "together are supported")
 
     cdef Program program(self, int ctype):

@@ -1,4 +1,4 @@
-"""``python -m mxop docs``: the operator reference, written from the registry: one page for each operator, and an index.
+"""``python -m mxop docs``: the operator reference, written from the registry: pages of operators, of topics, and an index.
 
 The site writes these pages before it is built (``docs/conf.py``); they are not in the repository.
 """
@@ -32,7 +32,7 @@ def pages(
     Parameters
     ----------
     topics : mapping, optional
-        The titles of the index, with the names of the families and operators under each; by default the families.
+        The titles of the pages of topics, with the names of the families and operators of each; by default the families.
     formulas : mapping, optional
         What operators compute, as Python expressions, by the names of their functions; elementwise ones need no entry.
     """
@@ -40,7 +40,7 @@ def pages(
     wanted = {title: set(names.split()) for title, names in (topics or dict(zip(found, found, strict=True))).items()}
     groups = {t: [o for family, ops in found.items() for o in ops if {family, called(o)} & wanted[t]] for t in wanted}
     home = {op.name: title for title, ops in reversed(groups.items()) for op in ops}
-    texts = {"index.md": _index(groups, package)}
+    texts = {"index.md": _index(groups, package)} | {f"{_file(t)}.md": _topic(t, ops) for t, ops in groups.items()}
     for ops in found.values():
         for op in ops:
             texts[f"{called(op)}.md"] = _page(op, home[op.name], _related(op, groups[home[op.name]], ops), formulas or {})
@@ -63,8 +63,13 @@ def _index(groups: Mapping[str, list[Operator]], package: plugins.Package | None
     about = f"{total} operators. Each is a function of `mx.nd` (arrays) and of `mx.sym` (graphs)."
     lines = [_NOTE, "", f"# {title}", "", f"{about} `python -m mxop info NAME` shows one in the terminal."]
     for group, ops in groups.items():
-        lines += ["", f"## {group}", ""]
-        lines += [f"- [`{called(op)}`]({called(op)}.md): {_markdown(summary(op))}" for op in ops]
+        lines += ["", f"## [{group}]({_file(group)}.md)", "", ", ".join(f"[`{called(op)}`]({called(op)}.md)" for op in ops)]
+    return "\n".join(lines) + "\n"
+
+
+def _topic(title: str, ops: list[Operator]) -> str:
+    lines = ["---", "orphan: true", "---", _NOTE, "", f"# {title}", "", "[Operators](index.md)", ""]
+    lines += [f"- [`{called(op)}`]({called(op)}.md): {_markdown(summary(op))}" for op in ops]
     return "\n".join(lines) + "\n"
 
 
@@ -78,9 +83,9 @@ def _related(op: Operator, group: list[Operator], family: list[Operator]) -> lis
     return [registry.get(name) for name in list(chosen)[:6]]
 
 
-def _anchor(title: str) -> str:
-    """Return the anchor that renderers of Markdown make of a heading."""
-    return re.sub(r"[^\w-]", "", title.lower().replace(" ", "-"))
+def _file(title: str) -> str:
+    """Return the name of a topic's page, without its suffix: no operator has a name with a hyphen."""
+    return "-".join(["topic", *re.findall(r"\w+", title.lower())])
 
 
 def _page(op: Operator, group: str, related: list[Operator], formulas: Mapping[str, Sequence[str]]) -> str:
@@ -89,7 +94,7 @@ def _page(op: Operator, group: str, related: list[Operator], formulas: Mapping[s
     text, _, examples = re.sub(r"^Examples\n-+\n+(?=>>>)", "", parts, flags=re.M).partition("\n>>>")
     about, *sections = re.split(r"^(\w[\w ]*)\n-{3,}\n", text, flags=re.M)
     lines = ["---", "orphan: true", "---", _NOTE, "", f"# {name}", "",
-             f"[Operators](index.md) / [{group}](index.md#{_anchor(group)})", "", *_markdown(about).splitlines(), "",
+             f"[Operators](index.md) / [{group}]({_file(group)}.md)", "", *_markdown(about).splitlines(), "",
              "```python", *_call(f"mx.nd.{name}", signature(op)), "```"]  # fmt: skip
     shown = formulas.get(name) or _formula(op)
     lines += ["", "```formula", *shown, "```"] if shown else []

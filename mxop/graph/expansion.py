@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..opdef import Composite, Elementwise, External
+from ..opdef.elementwise import MOST_INPUTS
 from ..support.errors import MXNetError, OpValueError, translated
 from .builder import Builder, entries_of
 from .draws import in_turn
@@ -44,7 +45,7 @@ def expand(
     def replace(node: Node) -> list[Entry] | None:
         if node.op.bodies:
             return node.op.expanded(node, everything, effects, specs)
-        if (found := cast(node)) is not None:
+        if (found := cast(node) or fold(node)) is not None:
             return found
         composite = isinstance(node.op, Composite) and (everything or node.op._gradient is None)
         if effects is None or not node.op.writes:
@@ -67,6 +68,14 @@ def expand(
         inputs = [F.Cast(F.value(e), dtype=casts[k]).entry if k in casts else e for k, e in enumerate(node.inputs)]
         new = node.replaced(tuple(inputs)) if casts else None
         return None if new is None else [(new, k) for k in range(node.n_outputs)]
+
+    def fold(node: Node) -> list[Entry] | None:
+        """Return the node with sums of what is too many for one formula; None if it is not."""
+        if not _folds(node):
+            return None
+        F.work_for(node, "_part", node.order, node.control)
+        inputs, attrs = node.op.folded(F._invoke, [F.value(e) for e in node.inputs], node.attrs)
+        return [(node.replaced(tuple(v.entry for v in inputs), attrs=attrs), 0)]
 
     def inside(node: Node, control: tuple[Node, ...]) -> list[Entry]:
         F.work_for(node, INSIDE, node.order, control)
@@ -137,12 +146,16 @@ def _form(graph: Graph) -> list[tuple]:
 
 
 def _has_more(node: Node, effects: Effects | None) -> bool:
-    more = _takes_integers(node) or (effects is not None and node.op is not None and node.op.writes)
+    more = _takes_integers(node) or _folds(node) or (effects is not None and node.op is not None and node.op.writes)
     return node.op is not None and bool(node.op.bodies or more)
 
 
 def _takes_integers(node: Node) -> bool:
     return isinstance(node.op, Elementwise) and bool(node.op.integers)
+
+
+def _folds(node: Node) -> bool:
+    return isinstance(node.op, Elementwise) and node.op.folds and len(node.inputs) > MOST_INPUTS
 
 
 def _with_states(graph: Graph, total: Moved) -> tuple[Graph, Moved]:

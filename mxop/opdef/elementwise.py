@@ -25,7 +25,7 @@ from .places import place
 from .rules import check_rule, with_common_options
 from .tracing import called, traced, tracing
 
-_MOST_INPUTS = 256  # each takes a register of the interpreter
+MOST_INPUTS = 239  # of a formula with one output: they are registers of one program, which share the cache
 #: Primitives whose result in narrow integers depends on the lowest bits of their operands only.
 _WRAPPING = ("add", "sub", "mul", "neg", "square", "fma", "where")
 
@@ -92,18 +92,20 @@ class Elementwise(Operator[P]):
         False if taking the gradient is an error.
     integers : tuple of str
         Inputs, such as labels, whose type may differ from the data's; they are cast to it.
+    folds : bool
+        Whether ``f(a, b, c)`` is ``f(f(a, b), c)``, for a function of ``*args``: there may then be any number of inputs.
     """
 
     kind = "elementwise"
 
     def __init__(self, function, *, broadcast=False, out_dtype=None, creates=False, rule=None, differentiable=True, integers=(),
-                 **options):  # fmt: skip
+                 folds=False, **options):  # fmt: skip
         super().__init__(function, **options)
         self.broadcast = broadcast or creates
         self.creates = creates
         self.out_dtype = out_dtype
         self.rule = rule
-        self.integers = tuple(integers)
+        self.integers, self.folds = tuple(integers), folds
         self._differentiable = differentiable
         self._formulas: dict[Any, Formula] = {}
         self._backwards: dict[Any, Backward] = {}
@@ -121,6 +123,8 @@ class Elementwise(Operator[P]):
         if unknown := set(self.integers) - set(self.arguments):
             raise OpTypeError(f"operator {self.name}: integers={self.integers} names {min(unknown)!r}; its inputs are: "
                               f"{', '.join(self.arguments)}")  # fmt: skip
+        if self.folds and not self.variadic:
+            raise OpTypeError(f"operator {self.name}{place(self.function)}: folds=True is for a function of *args")
         if self.out_dtype is not None:
             check_rule(self, "out_dtype", self.out_dtype, ("*type",))
         attrs = None if self.variadic else self.spec.example()
@@ -224,6 +228,14 @@ class Elementwise(Operator[P]):
             values[IS_TRAIN] = attrs[IS_TRAIN]
         roots = traced(self.name, self.function, *inputs, **values)
         return Formula(roots, tuple(names))
+
+    def folded(self, call: Callable, inputs: Sequence[Any], attrs: Attrs) -> tuple[list, Attrs]:
+        """Return the inputs and parameters of the last call, after ``call(op, inputs, attrs)`` took what is too many for it."""
+        count, inputs = self.num_args_param, list(inputs)
+        while len(inputs) > MOST_INPUTS:
+            first = attrs.replaced(**{count: MOST_INPUTS}) if count else attrs
+            inputs[:MOST_INPUTS] = [call(self, inputs[:MOST_INPUTS], first)]
+        return inputs, attrs.replaced(**{count: len(inputs)}) if count else attrs
 
     def num_outputs(self, attrs: Attrs, n_inputs: int | None = None) -> int:
         return len(self.formula(attrs, n_inputs if n_inputs is not None else len(self.input_names(attrs))).roots)
@@ -461,8 +473,8 @@ class BackwardOperator(Elementwise):
                 raise OpValueError(
                     f"operator {self.name}: {self._own_names[1]}={n}, but {self.forward.name} has {len(names)} inputs"
                 )
-        elif not 1 <= n <= _MOST_INPUTS:
-            raise OpValueError(f"operator {self.name}: {self._own_names[1]}={n}; expected a number from 1 to {_MOST_INPUTS}")
+        elif not 1 <= n <= MOST_INPUTS:
+            raise OpValueError(f"operator {self.name}: {self._own_names[1]}={n}; expected a number from 1 to {MOST_INPUTS}")
 
     def _trace(self, attrs: Attrs, n_inputs: int, by_value: Sequence[str] = ()) -> Formula:
         formula, rule = self._rule(attrs)
@@ -538,6 +550,8 @@ def elementwise(function: Callable | None = None, /, *, override: bool = False, 
         Inputs, such as labels, whose type may differ from the data's; they are cast to it.
     creates : bool, default False
         For random numbers: whether shape and type are the parameters `shape` and `dtype`.
+    folds : bool, default False
+        For a function of ``*args``: whether ``f(a, b, c)`` is ``f(f(a, b), c)``; there may then be any number of inputs.
     {common}
 
     Returns

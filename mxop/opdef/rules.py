@@ -124,8 +124,8 @@ _VALUES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "num_outputs": _COUNT, "visible_outputs": _COUNT, "active_inputs": _FUNCTION, "out_dtype": _FUNCTION, "rule": _FUNCTION,
     "final": _FUNCTION,
     **dict.fromkeys(("aliases", "integers", "aux"), ("a tuple of names", _are_names)),
-    **dict.fromkeys(("absent_heads", "broadcast", "creates", "differentiable", "exclude", "in_float32", "planned", "random",
-                     "strided", "wide"),
+    **dict.fromkeys(("absent_heads", "broadcast", "creates", "differentiable", "exclude", "folds", "in_float32", "planned",
+                     "random", "strided", "wide"),
                     ("True or False", lambda v: isinstance(v, bool))),
     "writes": ("a dictionary of states and the numbers of outputs", lambda v: callable(v) or isinstance(v, Mapping)),
 }  # fmt: skip

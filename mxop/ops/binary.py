@@ -206,7 +206,7 @@ def grad_add(lhs, rhs):
     return lhs + rhs
 
 
-@elementwise(aliases=("ElementWiseSum", "_sparse_ElementWiseSum", "_sparse_add_n"), num_args_param="num_args")
+@elementwise(aliases=("ElementWiseSum", "_sparse_ElementWiseSum", "_sparse_add_n"), num_args_param="num_args", folds=True)
 def add_n(*args, num_args: int = 0):
     """Sum of all arrays, which have one shape; float16 is summed in float32.
 
