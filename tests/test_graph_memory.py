@@ -1,5 +1,6 @@
 """Memory of a training step: the order of execution, and mirroring."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -120,6 +121,20 @@ def test_mirroring_gives_the_same_in_less_memory():
     same(found, expected)
     assert planned(mirrored) <= 0.4 * planned(plain)
     assert planned(mirrored) <= 0.35 * plain.explain().memory["unshared"]
+
+
+def test_a_choice_of_segments_leaves_nothing_behind():
+    """Sums of sizes, of which there are as many as cuts times values, were kept for as long as the pattern."""
+
+    def kept(width, passes):
+        gc.collect()
+        before = len(gc.get_objects())
+        step(layers(40, width), passes)
+        gc.collect()
+        return len(gc.get_objects()) - before
+
+    kept(3, {"mirror": True})  # what is made once
+    assert kept(5, {"mirror": True}) < 2 * kept(7, {"mirror": False})
 
 
 def test_backward_may_run_again():

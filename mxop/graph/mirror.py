@@ -100,7 +100,7 @@ class _Segments:
         self.kept = list(accumulate(sum(self._size((n, k)) for k in range(n.n_outputs) if (n, k) in read) for n in calls))
 
     def _size(self, entry: Entry) -> int:
-        return dtypes.SIZES[self.known.dtype(entry)] * prod(self.known.shape(entry))
+        return dtypes.SIZES[self.known.dtype(entry)] * int(prod(self.known.shape(entry)))  # a number: sums of sizes are many
 
     def recomputed(self) -> set[Node]:
         """Return the calls to recompute: all whose results are not alive at a cut.
