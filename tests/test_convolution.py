@@ -331,6 +331,42 @@ def leaving_out(data, weight, head, kernel, stride, dilate, pad, num_group):
     return results, of_data, of_weight
 
 
+@pytest.mark.parametrize(
+    "image, filters, rest, params",
+    [
+        ((1, 9, 5), (3, 1), [0], {"kernel": (3, 5)}),  # words: a row of numbers each
+        ((4, 9, 5), (6, 2), [0], {"kernel": (3, 5), "stride": (2, 3), "dilate": (2, 1), "pad": (1, 0), "num_group": 2}),
+        ((3, 5, 11), (4, 3), [1], {"kernel": (5, 2), "pad": (0, 1)}),
+        ((2, 6, 4, 5), (3, 2), [0], {"kernel": (2, 4, 5), "stride": (2, 1, 1)}),
+        ((2, 4, 6, 5), (3, 2), [1, 2], {"kernel": (4, 3, 2), "pad": (0, 1, 0)}),
+        ((2, 4, 3), (5, 2), [1], {"kernel": (4, 3)}),  # all of them: one remains
+    ],
+)
+@pytest.mark.parametrize("last", [False, True])
+def test_axes_that_filters_span_are_channels(image, filters, rest, params, last):
+    """Filters as long as images have one result along an axis: the gradient of the data as windows is mostly of zeros."""
+    n, rng = len(params["kernel"]), np.random.default_rng(1)
+    full = {"stride": (1,) * n, "dilate": (1,) * n, "pad": (0,) * n, "num_group": 1} | params
+    x, w, b = rng.normal(size=(3, *image)), rng.normal(size=(*filters, *params["kernel"])), rng.normal(size=filters[0])
+    h = rng.normal(size=records._convolution(x, w, **params).shape)
+    results, *gradients = leaving_out(x, w, h, **full)
+    results += b.reshape(1, -1, *(1,) * n)
+    order = (0, *range(2, n + 2), 1) if last else tuple(range(n + 2))
+    layout = {2: "NHWC", 3: "NDHWC"}[n] if last else None
+    net = sym.Convolution(*map(sym.Variable, "xwb"), num_filter=filters[0], layout=layout, **params)
+    values = {"x": x.transpose(order), "w": w.transpose(order), "b": b}
+    arrays = {name: nd.array(v, dtype="float64") for name, v in values.items()}
+    executor = net.bind(mx.cpu(), arrays, {name: nd.zeros(v.shape, dtype="float64") for name, v in values.items()})
+    found = executor.forward(is_train=True)[0].asnumpy()
+    np.testing.assert_allclose(found, results.transpose(order), rtol=1e-12, atol=1e-12)
+    executor.backward(nd.array(h.transpose(order), dtype="float64"))
+    for name, want in zip("xw", gradients, strict=True):
+        np.testing.assert_allclose(executor.grad_dict[name].asnumpy(), want.transpose(order), rtol=1e-12, atol=1e-12)
+    lines = [line for row in executor.explain() for line in row.formula if "_convolved" in line]
+    kernel = f"kernel={tuple(params['kernel'][i] for i in rest)}"
+    assert len(lines) == 3 and all(kernel in line for line in lines), lines
+
+
 @pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 2e-5), ("float16", 1e-3)])
 @pytest.mark.parametrize(
     ("image", "filters", "params"),

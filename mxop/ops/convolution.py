@@ -97,7 +97,20 @@ def Convolution(
     """
     at, axes = frame("Convolution", kernel, stride, dilate, pad), channels_second("Convolution", layout, kernel)
     data, weight = transposed(F, data, axes), transposed(F, weight, axes)
-    return _finished(F, F._convolved(data, weight, num_group=num_group, **at._asdict()), bias, axes, kernel)
+    long = [i for i, k in enumerate(kernel) if data.shape[i + 2] == k and not at.pad[i]][: len(kernel) - 1]
+    for i in reversed(long):  # one result: as windows, the gradient of the data would mostly multiply zeros beside it
+        data, weight = _places_as_channels(F, data, i + 2), _places_as_channels(F, weight, i + 2)
+    at = {name: tuple([v for i, v in enumerate(values) if i not in long]) for name, values in at._asdict().items()}
+    out = F._convolved(data, weight, num_group=num_group, **at)
+    for i in long:
+        out = F.expand_dims(out, axis=i + 2)
+    return _finished(F, out, bias, axes, kernel)
+
+
+def _places_as_channels(F, x, axis):
+    """Return images or filters whose places along an axis are channels."""
+    order = [0, 1, axis, *(k for k in range(2, x.ndim) if k != axis)]
+    return F.Reshape(x if axis == 2 else F.transpose(x, axes=order), shape=(0, -3, -2))
 
 
 @composite(active_inputs=_inputs)
