@@ -331,7 +331,7 @@ def leaving_out(data, weight, head, kernel, stride, dilate, pad, num_group):
     return results, of_data, of_weight
 
 
-@pytest.mark.parametrize(
+SPANNING = pytest.mark.parametrize(
     "image, filters, rest, params",
     [
         ((1, 9, 5), (3, 1), [0], {"kernel": (3, 5)}),  # words: a row of numbers each
@@ -342,6 +342,9 @@ def leaving_out(data, weight, head, kernel, stride, dilate, pad, num_group):
         ((2, 4, 3), (5, 2), [1], {"kernel": (4, 3)}),  # all of them: one remains
     ],
 )
+
+
+@SPANNING
 @pytest.mark.parametrize("last", [False, True])
 def test_axes_that_filters_span_are_channels(image, filters, rest, params, last):
     """Filters as long as images have one result along an axis: the gradient of the data as windows is mostly of zeros."""
@@ -365,6 +368,22 @@ def test_axes_that_filters_span_are_channels(image, filters, rest, params, last)
     lines = [line for row in executor.explain() for line in row.formula if "_convolved" in line]
     kernel = f"kernel={tuple(params['kernel'][i] for i in rest)}"
     assert len(lines) == 3 and all(kernel in line for line in lines), lines
+
+
+@SPANNING
+def test_axes_that_filters_of_a_transpose_span_are_channels(image, filters, rest, params):
+    rng = np.random.default_rng(2)
+    w, shape = rng.normal(size=(*filters, *params["kernel"])), (3, *image)
+    h = rng.normal(size=records._convolution(np.zeros(shape), w, **params).shape)
+    net = sym.Deconvolution(*map(sym.Variable, "xw"), num_filter=image[0], **params)
+    arrays = {"x": nd.array(h, dtype="float64"), "w": nd.array(w, dtype="float64")}
+    executor = net.bind(mx.cpu(), arrays)
+    found = executor.forward()[0].asnumpy()
+    wanted = records._convolved_data(h, w, size=found.shape[2:], **params)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+    (line,) = [line for row in executor.explain() for line in row.formula if "_convolved" in line]
+    assert f"kernel={tuple(params['kernel'][i] for i in rest)}" in line
+    mx.test_utils.check_numeric_gradient(net, arrays, rtol=1e-4, atol=1e-5, dtype=np.float64)
 
 
 @pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 2e-5), ("float16", 1e-3)])

@@ -178,7 +178,14 @@ def Deconvolution(
     at, axes = frame(name, kernel, stride, dilate, () if target else pad), channels_second(name, layout, kernel)
     data, weight = transposed(F, data, axes), transposed(F, weight, axes)
     size = spanned(data.shape[2:], at, () if target else adj)
-    out = F._convolved_data(data, weight, num_group=num_group, size=size, **at._asdict())
+    long = [i for i, k in enumerate(kernel) if size[i] == k and not at.pad[i]][: len(kernel) - 1]
+    for i in reversed(long):  # as above: the data have one element there
+        data, weight = F.squeeze(data, axis=i + 2), _places_as_channels(F, weight, i + 2)
+    at = {name: tuple([v for i, v in enumerate(values) if i not in long]) for name, values in at._asdict().items()}
+    out = F._convolved_data(data, weight, num_group=num_group, size=[n for i, n in enumerate(size) if i not in long], **at)
+    for i in long:
+        out = F.Reshape(out, shape=(0, -4, -1, kernel[i], -2))
+        out = F.transpose(out, axes=[0, 1, *range(3, i + 3), 2, *range(i + 3, out.ndim)])
     if target:
         out = F._centre(out, size=target_shape)
     return _finished(F, out, bias, axes, kernel)
