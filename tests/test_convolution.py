@@ -144,8 +144,8 @@ def test_sums_of_halves_are_rounded_once(dtype):
     x = nd.zeros((1, 1, 300 + 8), dtype=dtype)
     values = np.random.default_rng(0).uniform(0.9, 1.1, (1, 1, 9, 300))
     head[:] = nd.array(values, dtype="float32").astype(dtype)
-    exact = nd._internal._windows_grad(head.astype("float64"), x.astype("float64"), kernel=(9,))
-    found = nd._internal._windows_grad(head, x, kernel=(9,))
+    exact = nd._internal._windows_sum(head.astype("float64"), size=x.shape[2:], kernel=(9,))
+    found = nd._internal._windows_sum(head, size=x.shape[2:], kernel=(9,))
     assert (found.astype("float64") == exact.astype(dtype).astype("float64")).asnumpy().all()
 
 
@@ -331,6 +331,61 @@ def leaving_out(data, weight, head, kernel, stride, dilate, pad, num_group):
     return results, of_data, of_weight
 
 
+SPANNING = pytest.mark.parametrize(
+    "image, filters, rest, params",
+    [
+        ((1, 9, 5), (3, 1), [0], {"kernel": (3, 5)}),  # words: a row of numbers each
+        ((4, 9, 5), (6, 2), [0], {"kernel": (3, 5), "stride": (2, 3), "dilate": (2, 1), "pad": (1, 0), "num_group": 2}),
+        ((3, 5, 11), (4, 3), [1], {"kernel": (5, 2), "pad": (0, 1)}),
+        ((2, 6, 4, 5), (3, 2), [0], {"kernel": (2, 4, 5), "stride": (2, 1, 1)}),
+        ((2, 4, 6, 5), (3, 2), [1, 2], {"kernel": (4, 3, 2), "pad": (0, 1, 0)}),
+        ((2, 4, 3), (5, 2), [1], {"kernel": (4, 3)}),  # all of them: one remains
+    ],
+)
+
+
+@SPANNING
+@pytest.mark.parametrize("last", [False, True])
+def test_axes_that_filters_span_are_channels(image, filters, rest, params, last):
+    """Filters as long as images have one result along an axis: the gradient of the data as windows is mostly of zeros."""
+    n, rng = len(params["kernel"]), np.random.default_rng(1)
+    full = {"stride": (1,) * n, "dilate": (1,) * n, "pad": (0,) * n, "num_group": 1} | params
+    x, w, b = rng.normal(size=(3, *image)), rng.normal(size=(*filters, *params["kernel"])), rng.normal(size=filters[0])
+    h = rng.normal(size=records._convolution(x, w, **params).shape)
+    results, *gradients = leaving_out(x, w, h, **full)
+    results += b.reshape(1, -1, *(1,) * n)
+    order = (0, *range(2, n + 2), 1) if last else tuple(range(n + 2))
+    layout = {2: "NHWC", 3: "NDHWC"}[n] if last else None
+    net = sym.Convolution(*map(sym.Variable, "xwb"), num_filter=filters[0], layout=layout, **params)
+    values = {"x": x.transpose(order), "w": w.transpose(order), "b": b}
+    arrays = {name: nd.array(v, dtype="float64") for name, v in values.items()}
+    executor = net.bind(mx.cpu(), arrays, {name: nd.zeros(v.shape, dtype="float64") for name, v in values.items()})
+    found = executor.forward(is_train=True)[0].asnumpy()
+    np.testing.assert_allclose(found, results.transpose(order), rtol=1e-12, atol=1e-12)
+    executor.backward(nd.array(h.transpose(order), dtype="float64"))
+    for name, want in zip("xw", gradients, strict=True):
+        np.testing.assert_allclose(executor.grad_dict[name].asnumpy(), want.transpose(order), rtol=1e-12, atol=1e-12)
+    lines = [line for row in executor.explain() for line in row.formula if "_convolved" in line]
+    kernel = f"kernel={tuple(params['kernel'][i] for i in rest)}"
+    assert len(lines) == 3 and all(kernel in line for line in lines), lines
+
+
+@SPANNING
+def test_axes_that_filters_of_a_transpose_span_are_channels(image, filters, rest, params):
+    rng = np.random.default_rng(2)
+    w, shape = rng.normal(size=(*filters, *params["kernel"])), (3, *image)
+    h = rng.normal(size=records._convolution(np.zeros(shape), w, **params).shape)
+    net = sym.Deconvolution(*map(sym.Variable, "xw"), num_filter=image[0], **params)
+    arrays = {"x": nd.array(h, dtype="float64"), "w": nd.array(w, dtype="float64")}
+    executor = net.bind(mx.cpu(), arrays)
+    found = executor.forward()[0].asnumpy()
+    wanted = records._convolved_data(h, w, size=found.shape[2:], **params)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+    (line,) = [line for row in executor.explain() for line in row.formula if "_convolved" in line]
+    assert f"kernel={tuple(params['kernel'][i] for i in rest)}" in line
+    mx.test_utils.check_numeric_gradient(net, arrays, rtol=1e-4, atol=1e-5, dtype=np.float64)
+
+
 @pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 2e-5), ("float16", 1e-3)])
 @pytest.mark.parametrize(
     ("image", "filters", "params"),
@@ -451,7 +506,6 @@ def test_no_images():
     "name",
     [
         "_windows",
-        "_windows_grad",
         "_windows_sum",
         "_convolved",
         "_convolved_data",
@@ -468,7 +522,7 @@ def test_on_a_simulated_gpu(name, simulated_gpu):
     check_op(name, device="gpu", dtypes=types)
 
 
-@pytest.mark.parametrize("name", ["_windows", "_windows_grad", "_windows_sum"])
+@pytest.mark.parametrize("name", ["_windows", "_windows_sum"])
 def test_halves_on_the_other_device(name, simulated_gpu):
     op, record = mx.op.get(name), find(name)
     for shapes, params in zip(record.shapes, record.params, strict=True):

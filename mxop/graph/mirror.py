@@ -11,6 +11,7 @@ from bisect import bisect_left
 from itertools import accumulate
 from math import prod
 
+from ..opdef.symbolic import is_symbolic
 from ..support import dtypes
 from .infer import Known
 from .ir import Entry, Graph, Node
@@ -82,6 +83,8 @@ class _Segments:
         In order of execution.
     read : set of (Node, int)
         Results that backward reads.
+    known : Known
+        Sizes count as they are in the first call: one choice serves a pattern, and comparisons of symbolic sizes take long.
     """
 
     def __init__(self, calls: list[Node], read: set[Entry], known: Known):
@@ -100,7 +103,8 @@ class _Segments:
         self.kept = list(accumulate(sum(self._size((n, k)) for k in range(n.n_outputs) if (n, k) in read) for n in calls))
 
     def _size(self, entry: Entry) -> int:
-        return dtypes.SIZES[self.known.dtype(entry)] * int(prod(self.known.shape(entry)))  # a number: sums of sizes are many
+        shape = self.known.shape(entry)
+        return dtypes.SIZES[self.known.dtype(entry)] * prod([n.value if is_symbolic(n) else n for n in shape])
 
     def recomputed(self) -> set[Node]:
         """Return the calls to recompute: all whose results are not alive at a cut.

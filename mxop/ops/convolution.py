@@ -97,7 +97,20 @@ def Convolution(
     """
     at, axes = frame("Convolution", kernel, stride, dilate, pad), channels_second("Convolution", layout, kernel)
     data, weight = transposed(F, data, axes), transposed(F, weight, axes)
-    return _finished(F, F._convolved(data, weight, num_group=num_group, **at._asdict()), bias, axes, kernel)
+    long = [i for i, k in enumerate(kernel) if data.shape[i + 2] == k and not at.pad[i]][: len(kernel) - 1]
+    for i in reversed(long):  # one result: as windows, the gradient of the data would mostly multiply zeros beside it
+        data, weight = _places_as_channels(F, data, i + 2), _places_as_channels(F, weight, i + 2)
+    at = {name: tuple([v for i, v in enumerate(values) if i not in long]) for name, values in at._asdict().items()}
+    out = F._convolved(data, weight, num_group=num_group, **at)
+    for i in long:
+        out = F.expand_dims(out, axis=i + 2)
+    return _finished(F, out, bias, axes, kernel)
+
+
+def _places_as_channels(F, x, axis):
+    """Return images or filters whose places along an axis are channels."""
+    order = [0, 1, axis, *(k for k in range(2, x.ndim) if k != axis)]
+    return F.Reshape(x if axis == 2 else F.transpose(x, axes=order), shape=(0, -3, -2))
 
 
 @composite(active_inputs=_inputs)
@@ -165,7 +178,14 @@ def Deconvolution(
     at, axes = frame(name, kernel, stride, dilate, () if target else pad), channels_second(name, layout, kernel)
     data, weight = transposed(F, data, axes), transposed(F, weight, axes)
     size = spanned(data.shape[2:], at, () if target else adj)
-    out = F._convolved_data(data, weight, num_group=num_group, size=size, **at._asdict())
+    long = [i for i, k in enumerate(kernel) if size[i] == k and not at.pad[i]][: len(kernel) - 1]
+    for i in reversed(long):  # as above: the data have one element there
+        data, weight = F.squeeze(data, axis=i + 2), _places_as_channels(F, weight, i + 2)
+    at = {name: tuple([v for i, v in enumerate(values) if i not in long]) for name, values in at._asdict().items()}
+    out = F._convolved_data(data, weight, num_group=num_group, size=[n for i, n in enumerate(size) if i not in long], **at)
+    for i in long:
+        out = F.Reshape(out, shape=(0, -4, -1, kernel[i], -2))
+        out = F.transpose(out, axes=[0, 1, *range(3, i + 3), 2, *range(i + 3, out.ndim)])
     if target:
         out = F._centre(out, size=target_shape)
     return _finished(F, out, bias, axes, kernel)

@@ -10,7 +10,7 @@ from ..opdef import Of, Shape, composite, infer, kernel
 from ..opdef.parts import Part
 from ..support import dtypes
 from ..support.errors import OpValueError
-from ._shared import adjoint, both_ways, divided, float_types, in_steps, product_of, size_of, times, typed_by_first
+from ._shared import both_ways, divided, float_types, in_steps, product_of, size_of, times, typed_by_first
 from .shape import inverse
 from .slicing import _slice_operator
 
@@ -141,16 +141,11 @@ def windows(
     """
 
 
-@kernel(name="_windows_grad", shape_only=(1,))
-def windows_grad(
-    head, like, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), count: Count = "valid",
-):  # fmt: skip
-    """Add windows up in images of the shape of `like`: the gradient of ``_windows``."""
-
-
 @kernel(name="_windows_sum")
-def windows_sum(data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), size: Shape = ()):
-    """Add windows up in images of a given size, or of that which they span.
+def windows_sum(
+    data, *, kernel: Shape, stride: Shape = (), dilate: Shape = (), pad: Shape = (), count: Count = "valid", size: Shape = ()
+):
+    """Add windows up in images of a given size, or of that which they span: the gradient of ``_windows``.
 
     >>> x = mx.nd.array([[1, 2], [3, 4]]).reshape((1, 1, 2, 2))
     >>> mx.nd._internal._windows_sum(x, kernel=(2,)).asnumpy().tolist()
@@ -168,18 +163,9 @@ def _windows_shape(data, *, kernel, stride, dilate, pad, count, fill=0.0):
 
 
 both_ways(windows, _windows_shape)
-both_ways(windows_grad, lambda head, like, **params: like)
 
 
-@windows_grad.shape
-def _(head, like, **params):
-    wanted = _windows_shape(like, **params)
-    if tuple(head) != wanted:
-        raise OpValueError(f"operator _windows_grad: head has shape {head}, expected {wanted}")
-    return like
-
-
-def _sum_shape(data, *, kernel, stride, dilate, pad, size):
+def _sum_shape(data, *, kernel, stride, dilate, pad, count, size):
     if data is None:
         return None
     at = frame("_windows_sum", kernel, stride, dilate, pad)
@@ -187,19 +173,23 @@ def _sum_shape(data, *, kernel, stride, dilate, pad, size):
     if places not in (None, size_of(kernel)):
         raise OpValueError(f"operator _windows_sum: data has shape {infer.show(data)}; expected {len(kernel) + 3} dimensions, "
                            f"one of them of size {size_of(kernel)} for kernel={kernel}")  # fmt: skip
-    if size and not infer.compatible(counts("_windows_sum", size, at), data[3:]):
-        raise OpValueError(f"operator _windows_sum: data has shape {infer.show(data)}; {counts('_windows_sum', size, at)} "
-                           f"windows fit into images of size={size}")  # fmt: skip
+    if size and not infer.compatible(counts("_windows_sum", size, at, count), data[3:]):
+        raise OpValueError(f"operator _windows_sum: data has shape {infer.show(data)}; "
+                           f"{counts('_windows_sum', size, at, count)} windows fit into images of size={size}")  # fmt: skip
     found = size or spanned(data[3:], at)
-    if 0 in data[3:] or any(d is not None and d < 1 for d in found):
+    if not size and (0 in data[3:] or any(d is not None and d < 1 for d in found)):
         raise OpValueError(f"operator _windows_sum: {data[3:]} windows within pad={pad} are images of sizes {found}")
     return (*data[:2], *found)
 
 
 both_ways(windows_sum, _sum_shape)
-for _op in (windows, windows_grad, windows_sum):
+for _op in (windows, windows_sum):
     typed_by_first(_op)
-adjoint(windows, windows_grad)
+
+
+@windows.gradient
+def _(F, heads, inputs, outputs, *, fill, **params):
+    return [F._windows_sum(heads[0], size=inputs[0].shape[2:], **params)]
 
 
 @windows_sum.gradient
@@ -245,21 +235,11 @@ def _(xp, inputs, outputs, *, kernel, stride, dilate, pad, count, fill):
     put_windows(inputs[0], outputs[0], frame("_windows", kernel, stride, dilate, pad), fill)
 
 
-def _adds_up(op):
-    """Give `op`, whose first input are windows, the functions that add them up in images."""
-
-    def add_up(data, total, *, kernel, stride, dilate, pad, **params):
-        add_windows(data, total, frame(op.name, kernel, stride, dilate, pad))
-
-    @in_steps(op)
-    def _(steps, inputs, outputs, **params):
-        total = steps.room(outputs[0], dtypes.summed_in(outputs[0].dtype_code))
-        add_up(Part(steps, inputs[0]), Part(steps, total), **params)
-        steps.move(total, outputs[0])
-
-
-for _op in (windows_grad, windows_sum):
-    _adds_up(_op)
+@in_steps(windows_sum)
+def _(steps, inputs, outputs, *, kernel, stride, dilate, pad, **params):
+    total = steps.room(outputs[0], dtypes.summed_in(outputs[0].dtype_code))
+    add_windows(Part(steps, inputs[0]), Part(steps, total), frame("_windows_sum", kernel, stride, dilate, pad))
+    steps.move(total, outputs[0])
 
 
 # ---- the middle of an image -----------------------------------------------------------------------------------------

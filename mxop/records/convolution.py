@@ -60,11 +60,7 @@ def _added(windows, kernel, stride, dilate, pad, shape):
     return whole[(slice(None), slice(None), *(slice(p, p + n) for p, n in zip(at[3], shape[2:], strict=True)))]
 
 
-def _windows_grad(head, like, kernel, stride=(), dilate=(), pad=(), count="valid"):
-    return _added(head, kernel, stride, dilate, pad, like.shape)
-
-
-def _windows_sum(data, kernel, stride=(), dilate=(), pad=(), size=()):
+def _windows_sum(data, kernel, stride=(), dilate=(), pad=(), count="valid", size=()):
     if not size:
         size = _deconvolved(data.shape[3:], _frame(kernel, stride, dilate, pad))
     return _added(data, kernel, stride, dilate, pad, (*data.shape[:2], *size))
@@ -229,11 +225,10 @@ _REFUSED = (
 
 RECORDS: dict[str, Record] = {
     "_windows": record_of(windows_of, *((p, [s]) for p, s in _FRAMES + _PARTIAL), order=2, unchecked=GIVEN),
-    "_windows_grad": record_of(
-        _windows_grad, *((p, [windows_of(np.zeros(s), **p).shape, s]) for p, s in _FRAMES + _PARTIAL), grad_inputs=(0,),
-        order=2, unchecked=GIVEN,
+    "_windows_sum": record_of(
+        _windows_sum, *((p, [s]) for p, s in _SUMS),
+        *((p | {"size": s[2:]}, [windows_of(np.zeros(s), **p).shape]) for p, s in _FRAMES + _PARTIAL), order=2, unchecked=GIVEN,
     ),
-    "_windows_sum": record_of(_windows_sum, *((p, [s]) for p, s in _SUMS), order=2, unchecked=GIVEN),
     "_convolved": record_of(_convolution, *((p, [x, w]) for p, (x, w, _) in _THREE), dtypes="f", order=2, unchecked=GIVEN),
     "_convolved_data": record_of(
         _convolved_data, *((p | {"size": x[2:]}, [y, w]) for p, (x, w, y) in _THREE), dtypes="f", order=2,
