@@ -11,7 +11,6 @@ from comparing import heads
 
 import mxop as mx
 from mxop import nd
-from mxop.opdef import symbolic
 
 
 def layers(n, width=8, act_type="tanh"):
@@ -142,24 +141,6 @@ def test_backward_may_run_again():
     executor, found = step(layers(12), {"mirror": True})
     executor.backward(heads(executor.outputs))
     same([a.asnumpy() for a in executor.grad_arrays], found[1:])
-
-
-def test_the_choice_of_what_stays_asks_nothing_about_symbolic_sizes(monkeypatch):
-    """Each question is compiled into the check of a pattern, and there are hundreds of choices: a bind took a second more."""
-    asked, note = [], symbolic.Guards.note
-
-    def noted(self, text, *rest):
-        asked.append(text)
-        note(self, text, *rest)
-
-    monkeypatch.setattr(symbolic.Guards, "note", noted)
-    numbers = []
-    for on in (False, True):
-        asked.clear()
-        step(layers(23), {"mirror": on})
-        numbers.append(len(asked))
-    plain, mirrored = numbers
-    assert 0 < plain <= mirrored <= 2 * plain
 
 
 def test_mxnets_environment_variable(monkeypatch):

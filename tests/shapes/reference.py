@@ -177,6 +177,12 @@ relu = _mapped(lambda x: np.maximum(x, 0), lambda x, y: x > 0)
 
 
 def extreme(x, axis, keepdims, largest=True):
+    """Return the largest (or smallest) elements along axes; each of equal ones has the gradient."""
+    found = (np.max if largest else np.min)(x.data, axis, keepdims=True)
+    return linear(x, lambda a: found if keepdims else found.squeeze(axis), lambda h: (x.data == found) * h.reshape(found.shape))
+
+
+def first_extreme(x, axis, keepdims, largest=True):
     """Return the largest (or smallest) elements along axes; the first of equal ones has the gradient."""
     kept = [k for k in range(x.ndim) if k not in axis]
     rows = moved(x, lambda a: a.transpose(*kept, *axis).reshape([x.shape[k] for k in kept] + [-1]))

@@ -222,8 +222,6 @@ def program(draw):
         elif kind == "reduced":
             one = draw.pick([1, draw.integer(0, len(shape) - 1)])
             axes = draw.axes(len(shape)) if draw.flag(0.4) else tuple(k for k in range(len(shape)) if k != one)
-            if all(shape[k] == 1 for k in axes):  # the difference from it is 0: equal elements, which share a gradient of max
-                axes = tuple(range(len(shape)))
             part = (draw.pick(["broadcast_sub", "broadcast_mul"]), draw.pick(["mean", "max"]), axes)
         else:
             part = ("expand_dims", draw.integer(0, len(shape)))

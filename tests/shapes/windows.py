@@ -4,7 +4,7 @@ import numpy as np
 
 from .convolution import Frame, _back, _second, added, padded, places
 from .drawing import operator
-from .reference import einsum, extreme, gathered, joined, moved, sqrt, value
+from .reference import einsum, first_extreme, gathered, joined, moved, sqrt, value
 
 
 def pooling(draw):
@@ -33,7 +33,7 @@ def pooling(draw):
 
     def reduced(windows, axis):
         if kind == "max":
-            return extreme(windows, (axis,), False)
+            return first_extreme(windows, (axis,), False)
         if kind == "lp":
             return sqrt((windows * windows).sum((axis,)))
         return windows.sum((axis,))
