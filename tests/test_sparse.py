@@ -460,3 +460,16 @@ def test_adding_nothing_keeps_the_storage(stype):
 def test_names_of_arguments():
     assert nd.cast_storage(data=nd.ones((1, 2)), stype="csr").stype == "csr"
     assert nd.sparse.cast_storage(data=nd.ones((1, 2)), stype="row_sparse").writable
+
+
+@pytest.mark.parametrize("call", [
+    lambda x, rows, out: nd.cast_storage(x, "csr", out=out),
+    lambda x, rows, out: nd.sgd_update(x, rows, lr=0.1, out=out),
+    lambda x, rows, out: nd.sgd_update(rows, rows, lr=0.1, out=out),
+    lambda x, rows, out: nd.sparse.dot(x.tostype("csr"), x, out=out),
+])  # fmt: skip
+@pytest.mark.parametrize("out", [5, "x", [nd.ones((2, 2))]])
+def test_out_is_an_array(call, out):
+    x = nd.ones((2, 2))
+    with pytest.raises(mx.MXNetError, match=f"out must be an array, got {type(out).__name__}"):
+        call(x, x.tostype("row_sparse"), out)

@@ -1,5 +1,6 @@
 """Pooling: windows or bins of images, reduced to one element each."""
 
+from functools import reduce
 from typing import Literal
 
 from ..opdef import F, Shape, composite, elementwise, infer, kernel
@@ -109,9 +110,7 @@ def _largest(F, data, at, count):
         columns = F.Reshape(planes, shape=(0, -4, -1, data.shape[2], -3))
         found = _largest(F, columns, Frame(*[v[:2] for v in at.along(0)]), count)
         return F.Reshape(found, shape=(0, 0, 0, -4, -1, planes.shape[3]))
-    at = F._largest_in_windows(data, kernel=at.kernel, stride=at.stride, pad=at.pad, count=count)
-    found = F._take_lanes(F.Reshape(data, shape=(0, 0, -1)), F.Reshape(at, shape=(0, 0, -1)), axis=2)
-    return F.reshape_like(found, at)
+    return F._largest_of_windows(data, kernel=at.kernel, stride=at.stride, pad=at.pad, count=count)
 
 
 def _summed(F, data, at):
@@ -185,6 +184,50 @@ def _rank(op, layout, *shapes):
 
 
 # ---- the largest element of a window --------------------------------------------------------------------------------
+@composite(name="_largest_of_windows", in_float32=False)
+def largest_of_windows(
+    F, data, *, kernel: Shape, stride: Shape = (), pad: Shape = (), count: Literal["full", "same", "valid"] = "valid"
+):  # fmt: skip
+    """The largest element of each window, or NaN; the first of equal ones gets the gradient.
+
+    >>> mx.nd._internal._largest_of_windows(mx.nd.array([[[1, 3, 2]]]), kernel=(2,), pad=(1,)).asnumpy().tolist()
+    [[[1.0, 3.0, 3.0, 2.0]]]
+    """
+    at = frame("_largest_of_windows", kernel, stride, (), pad)
+    found = _places_shape(data.shape, kernel=kernel, stride=stride, pad=pad, count=count)[2:]
+    for axis in reversed(range(len(kernel))):
+        data = _largest_along(F, data, axis, found[axis], at, count)
+    return data
+
+
+def _largest_along(F, data, axis, n, at, count):
+    """Return the largest of the elements that windows have along an axis of images."""
+    size, step, before = at.kernel[axis], at.stride[axis], at.pad[axis]
+    after = before + {"valid": 0, "full": step - 1, "same": size - 1}[count]
+    if before or after:  # by the nearest element, which each window has that reaches beyond it
+        margins = (0, 0) * (axis + 2) + (before, after) + (0, 0) * (len(at.kernel) - axis - 1)
+        data = F._pad_border(data, mode="edge", pad_width=margins)
+
+    def part(x, first, n, step=1):
+        none = (None,) * (axis + 2)
+        return F.slice(x, begin=(*none, first), end=(*none, first + (n - 1) * step + 1), step=(*none, step))
+
+    reach, long = 1, (n - 1) * step + 1  # elements of which each is the largest of; windows at all places
+    while size > max(2 * reach, SMALL_WINDOW):
+        width = long + size - 2 * reach
+        data = F._maximum(part(data, 0, width), part(data, reach, width))
+        reach *= 2
+    places = [*range(0, size - reach, reach), size - reach]
+    return reduce(F._maximum, [part(data, k, n, step) for k in places])
+
+
+@largest_of_windows.gradient
+def _(F, heads, inputs, outputs, **params):
+    at = F._largest_in_windows(inputs[0], **params)
+    flat = [F.Reshape(x, shape=(0, 0, -1)) for x in (heads[0], at, inputs[0])]
+    return [F.reshape_like(F._take_lanes_grad(*flat, axis=2), inputs[0])]
+
+
 @kernel(name="_largest_in_windows")
 def largest_in_windows(
     data, *, kernel: Shape, stride: Shape = (), pad: Shape = (), count: Literal["full", "same", "valid"] = "valid"
@@ -208,7 +251,8 @@ def _places_shape(data, *, kernel, stride, pad, count):
     return (*data[:2], *found)
 
 
-both_ways(largest_in_windows, _places_shape)
+for _op in (largest_in_windows, largest_of_windows):
+    both_ways(_op, _places_shape)
 largest_in_windows.infer_types(lambda ins, outs, **params: (ins, [dtypes.INT64]))
 zero_gradient(largest_in_windows)
 

@@ -64,6 +64,12 @@ def _largest_in_windows(data, kernel, stride=(), pad=(), count="valid"):
     return result
 
 
+def _largest_of_windows(data, **params):
+    at = _largest_in_windows(data, **params)
+    flat = np.take_along_axis(data.reshape(*data.shape[:2], -1), at.reshape(*at.shape[:2], -1), 2)
+    return flat.reshape(at.shape)
+
+
 def _window_shares(data, kernel, stride=(), dilate=(), pad=(), count="valid", padded=True):
     at = _frame(kernel, stride, pad)
     result = np.ones(1)
@@ -146,6 +152,11 @@ RECORDS: dict[str, Record] = {
         _largest_in_windows, *_SHARED[:2], ({"kernel": (3, 2), "pad": (1, 0), "stride": (2, 2), "count": "full"}, _SQUARE),
         ({"kernel": (3,), "stride": (2,), "count": "same"}, _LINE), order=0, grad_inputs=(), returns="int64",
         distinct=True, unchecked={"shapes back": "pooling calls it with its data, whose shape is known"},
+    ),
+    "_largest_of_windows": record_of(
+        _largest_of_windows, *_SHARED[:2], ({"kernel": (3, 2), "pad": (1, 0), "stride": (2, 2), "count": "full"}, _SQUARE),
+        ({"kernel": (3,), "stride": (2,), "count": "same"}, _LINE), ({"kernel": (5,), "pad": (2,)}, _LINE), distinct=True,
+        unchecked={"shapes back": "pooling calls it with its data, whose shape is known"},
     ),
     "_window_shares": record_of(
         _window_shares, ({"kernel": (2, 2), "pad": (1, 0), "padded": False}, _SQUARE),

@@ -544,8 +544,13 @@ def cast_storage(data: Any, stype: str, out: Any = None, name: str | None = None
     if found is not data and hasattr(data, "context"):
         on_device(found, data.context)
     found = history.same(data, found)
-    if out is None:
-        return found
+    return found if out is None else written(found, out, "cast_storage")
+
+
+def written(found: Any, out: Any, name: str) -> Any:
+    """Write a result to what the caller gave for it."""
+    if not isinstance(out, NDArray):
+        raise OpTypeError(f"operator {name}: out must be an array, got {type(out).__name__}")
     out[:] = found
     return out
 

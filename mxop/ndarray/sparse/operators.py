@@ -19,7 +19,7 @@ from ..._core import core
 from ...opdef import registry
 from ...opdef.above import ask
 from ...ops.binary import PYTHON_NAMES
-from ...support.errors import MXNetError, OpLookupError, OpTypeError, translated
+from ...support.errors import MXNetError, OpLookupError, translated
 from ...support.missing import error
 from ...support.nested import leaves
 from . import products, updates
@@ -33,6 +33,7 @@ from .arrays import (
     nothing,
     on_device,
     rows_of,
+    written,
 )
 from .history import Again, involved, recorded
 from .memory import at_home, lib, on_gpu, raw, scipy_sparse, wrapped
@@ -76,20 +77,13 @@ def _by_rule(name: str, rule: Callable | None, args: tuple, kwargs: dict[str, An
             found = at_home(rule)(name, *args, **kwargs)
     if found is NotImplemented:
         found = _dense_call(name, args, kwargs)
-        return found if out is None else _written(found, out, shown or name)
+        return found if out is None else written(found, out, shown or name)
     device = next((a._context for a in leaves(args) if isinstance(a, BaseSparseNDArray) and a._context), None)
     if device is not None and rule is not updates.update:
         on_device(found, device)
     if inputs and name not in products.RECORDED and name != "Custom":  # which record themselves
         recorded(Again(function_of(name), dense, args, kwargs), inputs, found)
-    return found if out is None else _written(found, out, shown or name)
-
-
-def _written(found: Any, out: Any, name: str) -> Any:
-    if not isinstance(out, NDArray):
-        raise OpTypeError(f"operator {name}: out must be an array, got {type(out).__name__}")
-    out[:] = found
-    return out
+    return found if out is None else written(found, out, shown or name)
 
 
 def _left_out(name: str, args: tuple) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..._core import core
 from ...opdef import registry
-from .arrays import RowSparseNDArray, dense, rows_of
+from .arrays import RowSparseNDArray, dense, rows_of, written
 from .memory import raw, wrapped
 
 Dense = core.Dense
@@ -33,7 +33,7 @@ def update(name: str, weight: Any, grad: Any, *rest: Any, lazy_update: bool = Tr
     new = core.op_function(registry.get(name))(parts[0], step, *parts[1:], **{k: dense(v) for k, v in params.items()})
     target = weight.copy() if out is None else out
     if target is not weight and out is not None:
-        target[:] = weight
+        written(weight, out, name)
     for array, part in zip((target, *states), (new, *parts[1:]), strict=True):
         _put(array, part, rows)
     return target
